@@ -1,0 +1,91 @@
+# What one does with a clone, one command each. Needs GNU make and Python 3.11 or newer; the rest is
+# installed into .venv, each target its own part, and again only after pyproject.toml has changed.
+
+PYTHON ?= python3
+# The Qt binding of the tests: pyqt6 or pyside6.
+QT ?= pyqt6
+# Where the benchmark data lie.
+DATA ?= ../shared/data
+# More arguments for pytest, as in: make test ARGS="-k bank"
+ARGS ?=
+
+VENV := .venv
+BIN := $(VENV)/bin
+STAMPS := $(VENV)/.stamps
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+# Two installations into one environment at a time would spoil it.
+.NOTPARALLEL:
+.PHONY: run test test-all lint docs bench bench-data clean help
+
+run: $(STAMPS)/run ## learn filters from a small sample and write pictures to out/
+	$(BIN)/python -m napari_scsc.demo --out out
+
+test: $(STAMPS)/test-$(QT) ## run the quick tests, with or without a screen
+	@$(call pytest,not slow)
+
+test-all: $(STAMPS)/test-$(QT) ## run every test
+	@$(call pytest,slow or not slow)
+
+lint: $(STAMPS)/lint ## check style, format and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+docs: $(STAMPS)/docs ## build the documentation into site/
+	$(BIN)/mkdocs build --strict
+
+# One thread in each library: the benchmarks say themselves how many they use, and compare like with like.
+bench: export OPENBLAS_NUM_THREADS = 1
+bench: export OMP_NUM_THREADS = 1
+bench: export MKL_NUM_THREADS = 1
+bench: export VECLIB_MAXIMUM_THREADS = 1
+bench: bench-data $(STAMPS)/bench ## run the benchmarks on the data in DATA
+	$(BIN)/python -m benchmarks all --data "$(DATA)"
+
+bench-data: # before anything is installed for nothing
+	@test -d "$(DATA)" || { echo "No benchmark data in $(DATA). Say where they are: make bench DATA=/path/to/data" >&2; exit 1; }
+
+clean: ## remove what was built; .venv and the results of benchmarks stay
+	rm -rf out site dist build .coverage htmlcov .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+# $(1) is a marker expression. Without a screen, the tests that need one are left out.
+define pytest
+if sh scripts/screen.sh; then set -- -m "$(1)"; \
+else export QT_QPA_PLATFORM=offscreen; set -- -m "($(1)) and not screen"; fi; \
+QT_API=$(QT) PYTEST_QT_API=$(QT) $(BIN)/python -m pytest "$$@" $(ARGS)
+endef
+
+# ---- set-up -----------------------------------------------------------------------------------
+# venv and pip are always there; UV=1 takes uv instead, which is quicker.
+
+ifeq ($(UV),1)
+create = uv venv --quiet --seed --allow-existing --python "$$(command -v $(PYTHON))" $(VENV)
+install = uv pip install --quiet --python $(BIN)/python
+else
+# pip knows dependency groups since 25.1, and the one that comes with Python may be older.
+create = $(PYTHON) -m venv $(VENV) && $(BIN)/python -m pip install --quiet --disable-pip-version-check "pip>=25.1"
+install = $(BIN)/python -m pip install --quiet --disable-pip-version-check
+endif
+
+$(STAMPS)/run: what = -e .
+$(STAMPS)/test-$(QT): what = -e ".[$(QT)]" --group test
+$(STAMPS)/lint: what = -e . --group lint
+$(STAMPS)/docs: what = -e . --group docs
+$(STAMPS)/bench: what = -e . --group bench
+
+$(STAMPS)/%: pyproject.toml src/napari_scsc/__about__.py | $(STAMPS)/venv
+	@echo "Installing what 'make $(*:-$(QT)=)' needs into $(VENV); the first time takes a minute or two."
+	@$(install) $(what)
+	@touch $@
+
+$(STAMPS)/venv:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo "napari-scsc needs Python 3.11 or newer, and $(PYTHON) is not. Name another: make PYTHON=python3.12 ..." >&2; exit 1; }
+	@$(create)
+	@mkdir -p $(STAMPS) && touch $@

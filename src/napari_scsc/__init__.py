@@ -1,0 +1,17 @@
+"""Interactive, multi-dimensional image restoration with sample-dependent sparse coding."""
+
+from napari_scsc.__about__ import __version__
+from napari_scsc.bank import FilterBank
+from napari_scsc.files import FileFormatError
+from napari_scsc.learner import SCSC, Code, Relative, Update, ZeroCodeWarning
+
+__all__ = [
+    "SCSC",
+    "Code",
+    "FileFormatError",
+    "FilterBank",
+    "Relative",
+    "Update",
+    "ZeroCodeWarning",
+    "__version__",
+]

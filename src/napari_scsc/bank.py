@@ -1,0 +1,131 @@
+"""FilterBank: what was learned, and what is needed to use it elsewhere."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from napari_scsc import files
+from napari_scsc.__about__ import __version__
+
+Array = NDArray[Any]
+
+SUFFIX = ".scsc"
+_KIND = "napari-scsc filter bank"
+_VERSION = 1
+
+
+@dataclass(frozen=True, eq=False)
+class FilterBank:
+    """Learned base filters.
+
+    Parameters
+    ----------
+    filters : ndarray, (R, *joint, *support)
+        The base filters B; each has at most unit length over joint axes and support together.
+    n_joint : int
+        How many of the axes after the first are joint axes.
+    weights : ndarray, (R, K), optional
+        The mean of the samples' weights W: where the coding of a new sample starts.
+    settings : mapping
+        The arguments of the learner that made it.
+    info : mapping
+        Where it comes from: version, number of samples, and what else the maker wants to keep.
+        Only what JSON can hold.
+    """
+
+    filters: Array
+    n_joint: int = 0
+    weights: Array | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    info: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        filters = _read_only(self.filters, "filters")
+        weights = None if self.weights is None else _read_only(self.weights, "weights")
+        n_joint = self.n_joint
+        if not isinstance(n_joint, int) or isinstance(n_joint, bool) or n_joint < 0:
+            raise ValueError(f"n_joint must be a whole number from 0 on, but is {n_joint!r}")
+        if not 1 <= filters.ndim - 1 - self.n_joint <= 4:
+            raise ValueError(
+                f"filters of shape {filters.shape} with n_joint={self.n_joint} leave "
+                f"{filters.ndim - 1 - self.n_joint} shift axes; allowed are 1 to 4"
+            )
+        if 0 in filters.shape:
+            raise ValueError(f"filters must not be empty, but their shape is {filters.shape}")
+        if weights is not None and (weights.ndim != 2 or len(weights) != len(filters)):
+            raise ValueError(
+                f"weights must have the shape ({len(filters)}, K), but have {weights.shape}"
+            )
+        object.__setattr__(self, "filters", filters)
+        object.__setattr__(self, "weights", weights)
+        object.__setattr__(self, "settings", MappingProxyType(dict(self.settings)))
+        object.__setattr__(self, "info", MappingProxyType(dict(self.info)))
+
+    @property
+    def n_base(self) -> int:
+        """R, the number of base filters."""
+        return len(self.filters)
+
+    @property
+    def support(self) -> tuple[int, ...]:
+        """Lengths of the filters on the shift axes."""
+        return self.filters.shape[1 + self.n_joint :]
+
+    @property
+    def joint(self) -> tuple[int, ...]:
+        """Lengths of the joint axes."""
+        return self.filters.shape[1 : 1 + self.n_joint]
+
+    @property
+    def id(self) -> str:
+        """Sixteen hexadecimal digits that name these very filters."""
+        digest = hashlib.sha256(str((self.filters.shape, self.n_joint)).encode())
+        digest.update(self.filters.astype("<f8").tobytes())
+        return digest.hexdigest()[:16]
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the bank to ``path`` (by custom ``*.scsc``); complete, or not at all."""
+        arrays = {"filters": self.filters}
+        if self.weights is not None:
+            arrays["weights"] = self.weights
+        header = {
+            "n_joint": self.n_joint,
+            "settings": dict(self.settings),
+            "info": {**self.info, "written_by": f"napari-scsc {__version__}"},
+        }
+        files.write(path, _KIND, _VERSION, header, arrays)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> FilterBank:
+        """Read a bank; FileFormatError says what is wrong with a file that is not one."""
+        header, arrays = files.read(path, _KIND, _VERSION)
+        try:
+            return cls(
+                filters=arrays["filters"],
+                n_joint=header["n_joint"],
+                weights=arrays.get("weights"),
+                settings=header.get("settings", {}),
+                info=header.get("info", {}),
+            )
+        except KeyError as error:
+            raise files.FileFormatError(f"{os.fspath(path)}: {error} is missing") from None
+        except (TypeError, ValueError) as error:
+            raise files.FileFormatError(f"{os.fspath(path)}: {error}") from None
+
+
+def _read_only(array: Array, name: str) -> Array:
+    copy = np.array(array)
+    if copy.dtype not in (np.float32, np.float64):
+        raise TypeError(f"{name} must be float32 or float64, but are {copy.dtype}")
+    if not np.isfinite(copy).all():
+        raise ValueError(f"{name} hold NaN or infinite values")
+    copy.flags.writeable = False
+    return copy

@@ -1,0 +1,1 @@
+"""The mathematics of one sample: numpy in, numpy out, no threads of its own, no printing."""

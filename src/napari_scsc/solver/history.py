@@ -1,0 +1,41 @@
+"""What is kept of all samples seen: H and G, whose size does not depend on their number."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from napari_scsc.solver import kernels
+
+Array = NDArray[Any]
+
+
+class History:
+    """Running means over the samples, per frequency of the half spectrum (equations 11 and 12).
+
+        H = mean of conj(Y~) Y~^T   (R, R, F)
+        G = mean of conj(Y~) x~^T   (R, C, F)
+
+    with Y~ (R, F) the spectrum of W Z and x~ (C, F) that of the sample. Updated in place.
+    """
+
+    def __init__(self, n_base: int, n_joint: int, n_frequencies: int, dtype: DTypeLike) -> None:
+        kind = np.result_type(dtype, np.complex64)
+        self.h: Array = np.zeros((n_base, n_base, n_frequencies), kind)
+        self.g: Array = np.zeros((n_base, n_joint, n_frequencies), kind)
+        self.count = 0.0
+        """How many samples the means stand for: all, or fewer when old ones are forgotten."""
+
+    def update(self, batch: Sequence[tuple[Array, Array]], forget: float = 0.0) -> None:
+        """Take in samples coded with the same filters, as pairs (Y~, x~).
+
+        ``forget`` is the share of the old weight that each batch takes away.
+        """
+        kept = self.count * (1 - forget)
+        self.count = kept + len(batch)
+        for i, (maps, sample) in enumerate(batch):
+            keep = kept / self.count if i == 0 else 1.0
+            kernels.get().accumulate(self.h, self.g, maps, sample, keep, 1 / self.count)
