@@ -31,6 +31,7 @@ MEMORY = 5
 """How many last values of F an extrapolated point is compared with (q of niAPG)."""
 
 _TEST_EVERY = 5
+_TINY = 1e-30
 _LONGER = 0.75  # factor on the curvature after a step that passed its test
 _SHORTER = 2.0  # after one that failed
 _LEAST_CURVATURE = 0.125  # of the bound; beyond it a step fails too often to pay for its restarts
@@ -78,17 +79,17 @@ def solve(
     """
     fixed_weights = fixed_weights or weights is None
     maps = _CodeMaps(problem, len(problem.maps) if weights is None else weights.shape[1], codes)
-    w = weights
-    energy = 0.0
 
-    def objective_at(at: Array | None, a: float) -> tuple[float, float]:
-        norm = maps.compose(at, a)
+    def objective(w: Array | None, codes: Array, norm: float) -> tuple[float, float]:
+        """The smooth part of F, and F, of a code whose l1 norm is known."""
+        compose(problem, w, codes)
         smooth = problem.evaluate()
         return smooth, smooth + beta * norm
 
-    # v = (w_v, z + a (z - previous)) is the point from which the next step is taken.
-    w_v, a, speed = w, 0.0, 1.0
-    smooth_v, total = objective_at(w, 0.0)
+    # The iterate is (w, maps.z); the next step is taken from the extrapolated point (w_y, maps.y).
+    w, w_y = weights, weights
+    energy, speed = 0.0, 1.0
+    smooth, total = objective(w, maps.z, maps.norm)
     history = [total]
     curvature = 1.0  # of the bound on the Lipschitz constants; tested, so it may go below 1
     converged = False
@@ -96,53 +97,45 @@ def solve(
         if tick:
             tick()
         problem.gradient()
-        step_z = 1 / max(curvature * problem.largest_gain * _operator_norm(w_v) ** 2, 1e-30)
-        gradient_w, slope, square = maps.descend(w_v, a, step_z, beta)
-        model = smooth_v + slope + square / (2 * step_z)
-        w_new = w_v
-        if not fixed_weights:
-            if iteration <= 2 or iteration % _TEST_EVERY == 0:
+        faster = (1 + math.sqrt(1 + 4 * speed * speed)) / 2
+        a = (speed - 1) / faster
+        step_z = 1 / max(curvature * problem.largest_gain * _operator_norm(w_y) ** 2, _TINY)
+        gradient_w, slope, square = maps.descend(w_y, step_z, beta, a)
+        model = smooth + slope + square / (2 * step_z)  # of f near y; above it, if steps are sound
+        test = iteration % _TEST_EVERY == 0
+        w_old, w = w, w_y
+        if w_y is not None and not fixed_weights:
+            if test or energy == 0:
                 energy = _largest_energy(maps.z)
-            if energy > 0:
-                step_w = 1 / (max(curvature, 1.0) * problem.largest_gain * energy)
-                w_new = project_columns(w_v - w.dtype.type(step_w) * gradient_w, ball, radius)
-                change = (w_new - w_v).astype(np.float64)
-                model += float(np.vdot(gradient_w, change) + np.vdot(change, change) / (2 * step_w))
-
-        def majorised(
-            w_new: Array | None = w_new, model: float = model, smooth_v: float = smooth_v
-        ) -> bool:
-            smooth, _ = objective_at(w_new, 0.0)
-            return smooth <= model + 1e-6 * abs(smooth_v)
-
-        sound: bool | None = None  # whether the step passed the majorisation test; None: untested
-        if iteration % _TEST_EVERY == 0:
-            sound = majorised()
+            step_w = 1 / max(max(curvature, 1.0) * problem.largest_gain * energy, _TINY)
+            w = project_columns(w_y - w_y.dtype.type(step_w) * gradient_w, ball, radius)
+            change = (w - w_y).astype(np.float64)
+            model += float(np.vdot(gradient_w, change) + np.vdot(change, change) / (2 * step_w))
+        limit = model + 1e-6 * smooth
+        if test:
+            sound = objective(w, maps.z, maps.norm)[0] <= limit
             factor = _LONGER if sound else _SHORTER
             curvature = max(curvature * factor, _LEAST_CURVATURE)
-        faster = (1 + math.sqrt(1 + 4 * speed * speed)) / 2
-        a_new = (speed - 1) / faster
-        w_y = w_new
-        if w is not None and not fixed_weights:
-            w_y = project_columns(w_new + w.dtype.type(a_new) * (w_new - w), ball, radius)
-        smooth_y, total = objective_at(w_y, a_new)
+        w_y, speed = w, faster
+        if w is not None and w_old is not None and not fixed_weights:
+            w_y = project_columns(w + w.dtype.type(a) * (w - w_old), ball, radius)
+        smooth, total = objective(w_y, maps.y, maps.norm_y)
         if total > max(history[-MEMORY:]):
             # Refused: go on without momentum, from the plain iterate if its step was sound.
-            faster, a_new, w_y = 1.0, 0.0, w_new
-            if sound or (sound is None and majorised()):
-                smooth_y, total = objective_at(w_new, 0.0)
-            else:
-                maps.step_back()
+            smooth, total = objective(w, maps.z, maps.norm)
+            if smooth > limit:
                 curvature *= _SHORTER
-                w_new = w_y = w
-                smooth_y, total = objective_at(w, 0.0)
-        w, w_v, a, smooth_v, speed = w_new, w_y, a_new, smooth_y, faster
+                if maps.step_back(a):
+                    w = w_old
+                    smooth, total = objective(w, maps.z, maps.norm)
+            maps.stop()
+            w_y, speed = w, 1.0
         history.append(total)
         if _has_settled(history, tol):
             converged = True
             break
 
-    _, total = objective_at(w, 0.0)
+    _, total = objective(w, maps.z, maps.norm)
     history.append(total)
     return Solution(w, maps.z, tuple(history), converged)
 
@@ -151,8 +144,9 @@ def compose(problem: Problem, weights: Array | None, codes: Array) -> None:
     """Write Y = W Z into ``problem.maps``."""
     if weights is None:
         problem.maps[...] = codes
-    else:
-        np.matmul(weights, codes, out=problem.maps)
+        return
+    for block in _blocks(codes):
+        np.matmul(weights, codes[:, block], out=problem.maps[:, block])
 
 
 def refine_weights(
@@ -186,77 +180,67 @@ def _operator_norm(w: Array | None) -> float:
     return math.sqrt(float(np.linalg.eigvalsh((w @ w.T).astype(np.float64))[-1]))
 
 
-class _CodeMaps:
-    """Z and its predecessor, (K, P) each, and the two passes over them that an iteration makes.
+def _blocks(codes: Array) -> list[slice]:
+    """Slices of the columns of K x P arrays that stay in the cache from one operation to the next."""
+    n_filters, size = codes.shape
+    width = max(256, _BLOCK_VALUES // n_filters)
+    return [slice(first, min(first + width, size)) for first in range(0, size, width)]
 
-    Both passes go block by block of columns, so that what one kernel leaves is still in the cache
-    when the next one takes it.
-    """
+
+class _CodeMaps:
+    """The iterate z and the extrapolated point y of the code, (K, P) each, with their l1 norms."""
 
     def __init__(self, problem: Problem, n_filters: int, codes: Array | None) -> None:
         self._problem = problem
         self._kernels = kernels.get()
         shape = (n_filters, problem.maps.shape[1])
         self.z: Array = np.zeros(shape, problem.dtype)
-        self._previous: Array = np.zeros(shape, problem.dtype)
+        self.y: Array = np.zeros(shape, problem.dtype)
         if codes is not None:
             self.z[...] = codes
-            self._previous[...] = codes
-        self._width = min(shape[1], max(256, _BLOCK_VALUES // n_filters))
-        self._work: Array = np.empty((n_filters, self._width), problem.dtype)
-
-    def _blocks(self) -> list[tuple[int, int]]:
-        size = self.z.shape[1]
-        return [(p, min(p + self._width, size)) for p in range(0, size, self._width)]
-
-    def compose(self, w: Array | None, a: float) -> float:
-        """Write Y = w (z + a (z - previous)) into the problem; return the l1 norm of that code."""
-        norm = 0.0
-        for first, last in self._blocks():
-            code = self._work[:, : last - first]
-            norm += self._kernels.extrapolate(self._work, self.z, self._previous, first, last, a)
-            target = self._problem.maps[:, first:last]
-            if w is None:
-                target[...] = code
-            else:
-                np.matmul(w, code, out=target)
-        return norm
+        self.stop()
+        self._blocks = _blocks(self.z)
+        self._work: Array = np.empty(n_filters * self._blocks[0].stop, problem.dtype)
 
     def descend(
-        self, w: Array | None, a: float, step: float, beta: float
+        self, w: Array | None, step: float, beta: float, a: float
     ) -> tuple[Array, float, float]:
-        """One proximal step of Z with the gradient in ``problem.maps``; z becomes its result.
+        """One proximal step of z from y with the gradient in ``problem.maps``; y runs ahead by a.
 
-        Returns the gradient of W at the extrapolated point, <grad_Z, change> and ||change||^2.
+        Returns the gradient of W at y, <gradient of Z, change> and ||change||^2.
         """
-        gradient_w = 0.0 if w is None else np.zeros(w.shape, np.float64)
-        slope = square = 0.0
-        for first, last in self._blocks():
-            g = self._problem.maps[:, first:last]
-            gradient = self._work[:, : last - first]
+        gradient_w = np.zeros((1, 1) if w is None else w.shape, np.float64)
+        sums = np.zeros(4)
+        for block in self._blocks:
+            g = self._problem.maps[:, block]
+            gradient = self._work[: len(self.z) * g.shape[1]].reshape(len(self.z), -1)
             if w is None:
                 gradient[...] = g
             else:
+                gradient_w += g @ self.y[:, block].T
                 np.matmul(w.T, g, out=gradient)
-            inner, length = self._kernels.shrink(
-                self._work, self.z, self._previous, first, last, a, step, beta
-            )
-            slope += inner
-            square += length
-            if w is not None:  # the kernel has left the extrapolated code in the working array
-                gradient_w += g @ gradient.T
-        self.z, self._previous = self._previous, self.z
-        return np.asarray(gradient_w, self.z.dtype), slope, square
+            sums += self._kernels.descend(gradient, self.z, self.y, block.start, step, beta, a)
+        slope, square, self.norm, self.norm_y = sums.tolist()
+        return gradient_w.astype(self.z.dtype), slope, square
 
-    def step_back(self) -> None:
-        """Undo the last ``descend``; what came before it is lost, so momentum must restart."""
-        self.z, self._previous = self._previous, self.z
-        np.copyto(self._previous, self.z)
+    def step_back(self, a: float) -> bool:
+        """Undo the last ``descend``; False where it had no momentum to tell where it came from."""
+        if a == 0:
+            return False
+        self.y -= self.z
+        self.y /= self.y.dtype.type(-a)
+        self.z += self.y
+        return True
+
+    def stop(self) -> None:
+        """Take the momentum away: y is z again."""
+        np.copyto(self.y, self.z)
+        self.norm = self.norm_y = float(np.abs(self.z).sum(dtype=np.float64))
 
 
-def _largest_energy(z: Array, rounds: int = 3) -> float:
+def _largest_energy(z: Array, rounds: int = 2) -> float:
     """Largest eigenvalue of Z Z^T by power iteration, never building it."""
-    u = np.abs(z).sum(axis=1)
+    u = z @ z.sum(axis=0)  # already one round, from a vector of ones
     energy = 0.0
     for _ in range(rounds):
         norm = float(np.linalg.norm(u))

@@ -1,7 +1,6 @@
 """The few fused loops that numpy cannot do well: numba where it is, numpy where it is not.
 
-Both give the same result within rounding. Large arrays are passed whole with the columns to work
-on, because a slice would hide from the compiler that the last axis is contiguous.
+Both give the same result within rounding.
 """
 
 from __future__ import annotations
@@ -38,45 +37,28 @@ def get() -> Any:
 # --- numpy -----------------------------------------------------------------------------------
 
 
-def _np_shrink(
-    grad: Array,
-    z: Array,
-    previous: Array,
-    first: int,
-    last: int,
-    a: float,
-    step: float,
-    beta: float,
-) -> tuple[float, float]:
-    """One proximal step of the columns ``first:last`` of Z from their extrapolated point.
+def _np_descend(
+    gradient: Array, z: Array, y: Array, first: int, step: float, beta: float, a: float
+) -> tuple[float, float, float, float]:
+    """One proximal step of a block of columns of Z, and the extrapolation from it.
 
-    v = z + a (z - previous); the new value, written over ``previous``, is
-    soft(v - step * grad, step * beta); ``grad`` is overwritten by v.
-    Returns <grad, new - v> and ||new - v||^2.
+    From the point y, new = soft(y - step * gradient, step * beta); then y becomes
+    new + a (new - z) and z becomes new, in the columns of z and y from ``first`` on that
+    ``gradient`` covers.
+
+    Returns <gradient, new - y>, ||new - y||^2 and the l1 norms of new and of the next y.
     """
-    width = last - first
-    g = grad[:, :width]
-    now, old = z[:, first:last], previous[:, first:last]
-    v = now + now.dtype.type(a) * (now - old)
-    new = soft_threshold(v - now.dtype.type(step) * g, now.dtype.type(step * beta))
-    change = (new - v).astype(np.float64)
-    inner = float(np.einsum("kp,kp->", g, change))
+    block = slice(first, first + gradient.shape[1])
+    now, at = z[:, block], y[:, block]
+    real = z.dtype.type
+    new = soft_threshold(at - real(step) * gradient, real(step * beta))
+    change = (new - at).astype(np.float64)
+    slope = float(np.einsum("kp,kp->", gradient, change))
     square = float(np.einsum("kp,kp->", change, change))
-    old[...] = new
-    g[...] = v
-    return inner, square
-
-
-def _np_extrapolate(
-    out: Array, z: Array, previous: Array, first: int, last: int, a: float
-) -> float:
-    """Write z + a (z - previous) of the columns ``first:last`` to ``out``; return its l1 norm."""
-    now, old = z[:, first:last], previous[:, first:last]
-    v = out[:, : last - first]
-    np.subtract(now, old, out=v)
-    v *= now.dtype.type(a)
-    v += now
-    return float(np.abs(v).sum(dtype=np.float64))
+    np.copyto(at, new + real(a) * (new - now))
+    np.copyto(now, new)
+    norm, norm_y = (float(np.abs(v).sum(dtype=np.float64)) for v in (new, at))
+    return slope, square, norm, norm_y
 
 
 def _np_synthesise(filters: Array, maps: Array, out: Array) -> None:
@@ -113,8 +95,7 @@ def _np_solve(inverse: Array, right: Array, out: Array) -> None:
 
 
 _NUMPY = SimpleNamespace(
-    shrink=_np_shrink,
-    extrapolate=_np_extrapolate,
+    descend=_np_descend,
     synthesise=_np_synthesise,
     correlate=_np_correlate,
     residual=_np_residual,
@@ -128,54 +109,36 @@ _NUMPY = SimpleNamespace(
 _STRETCH = 512  # frequencies at a time, so that a target stays in the nearest cache
 
 
-def _shrink(
-    grad: Array,
-    z: Array,
-    previous: Array,
-    first: int,
-    last: int,
-    a: float,
-    step: float,
-    beta: float,
-) -> tuple[float, float]:
+def _descend(
+    gradient: Array, z: Array, y: Array, first: int, step: float, beta: float, a: float
+) -> tuple[float, float, float, float]:
     real = z.dtype.type
-    forward, back = real(1 + a), real(-a)
-    length, threshold = real(step), real(step * beta)
-    inner, square = 0.0, 0.0
+    length, threshold, momentum = real(step), real(step * beta), real(a)
+    slope, square, norm, norm_y = 0.0, 0.0, 0.0, 0.0
+    last = first + gradient.shape[1]
     for k in range(z.shape[0]):
-        gradient, now, old = grad[k], z[k, first:last], previous[k, first:last]
-        row_inner, row_square = real(0), real(0)
-        for p in range(now.shape[0]):
-            g = gradient[p]
-            v = forward * now[p] + back * old[p]
-            u = v - length * g
+        grad, now, at = gradient[k], z[k, first:last], y[k, first:last]
+        row_slope, row_square, row_norm, row_norm_y = real(0), real(0), real(0), real(0)
+        for p in range(grad.shape[0]):
+            v = at[p]
+            u = v - length * grad[p]
             # Written out: min() and max() would also have to order a NaN.
             clipped = u if u < threshold else threshold
             clipped = clipped if clipped > -threshold else -threshold
             new = u - clipped
+            following = new + momentum * (new - now[p])
             change = new - v
-            row_inner += g * change
+            row_slope += grad[p] * change
             row_square += change * change
-            old[p] = new
-            gradient[p] = v
-        inner += row_inner
+            row_norm += abs(new)
+            row_norm_y += abs(following)
+            now[p] = new
+            at[p] = following
+        slope += row_slope
         square += row_square
-    return inner, square
-
-
-def _extrapolate(out: Array, z: Array, previous: Array, first: int, last: int, a: float) -> float:
-    real = z.dtype.type
-    forward, back = real(1 + a), real(-a)
-    norm = 0.0
-    for k in range(z.shape[0]):
-        target, now, old = out[k], z[k, first:last], previous[k, first:last]
-        row = real(0)
-        for p in range(now.shape[0]):
-            v = forward * now[p] + back * old[p]
-            row += abs(v)
-            target[p] = v
-        norm += row
-    return norm
+        norm += row_norm
+        norm_y += row_norm_y
+    return slope, square, norm, norm_y
 
 
 def _synthesise(filters: Array, maps: Array, out: Array) -> None:
@@ -257,8 +220,7 @@ def _compile(function: Callable[..., Any]) -> Callable[..., Any]:
 _COMPILED = _NUMPY
 if numba is not None:
     _COMPILED = SimpleNamespace(
-        shrink=_compile(_shrink),
-        extrapolate=_compile(_extrapolate),
+        descend=_compile(_descend),
         synthesise=_compile(_synthesise),
         correlate=_compile(_correlate),
         residual=_compile(_residual),
