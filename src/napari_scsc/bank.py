@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_scsc import files
+from napari_scsc import checks, files
 from napari_scsc.__about__ import __version__
 
 Array = NDArray[Any]
@@ -50,9 +50,7 @@ class FilterBank:
     def __post_init__(self) -> None:
         filters = _read_only(self.filters, "filters")
         weights = None if self.weights is None else _read_only(self.weights, "weights")
-        n_joint = self.n_joint
-        if not isinstance(n_joint, int) or isinstance(n_joint, bool) or n_joint < 0:
-            raise ValueError(f"n_joint must be a whole number from 0 on, but is {n_joint!r}")
+        checks.whole("n_joint", self.n_joint, 0)
         if not 1 <= filters.ndim - 1 - self.n_joint <= 4:
             raise ValueError(
                 f"filters of shape {filters.shape} with n_joint={self.n_joint} leave "
@@ -107,7 +105,7 @@ class FilterBank:
     def load(cls, path: str | os.PathLike[str]) -> FilterBank:
         """Read a bank; FileFormatError says what is wrong with a file that is not one."""
         header, arrays = files.read(path, _KIND, _VERSION)
-        try:
+        with files.reporting(path):
             return cls(
                 filters=arrays["filters"],
                 n_joint=header["n_joint"],
@@ -115,10 +113,6 @@ class FilterBank:
                 settings=header.get("settings", {}),
                 info=header.get("info", {}),
             )
-        except KeyError as error:
-            raise files.FileFormatError(f"{os.fspath(path)}: {error} is missing") from None
-        except (TypeError, ValueError) as error:
-            raise files.FileFormatError(f"{os.fspath(path)}: {error}") from None
 
 
 def _read_only(array: Array, name: str) -> Array:

@@ -12,7 +12,7 @@ import math
 import os
 import tempfile
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -95,6 +95,17 @@ def read(
             f"{os.fspath(path)}: not a readable {kind} file ({type(error).__name__}: {error})"
         ) from error
     return header, arrays
+
+
+@contextlib.contextmanager
+def reporting(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Turn what a well-formed file with wrong contents raises into FileFormatError."""
+    try:
+        yield
+    except KeyError as error:
+        raise FileFormatError(f"{os.fspath(path)}: {error} is missing") from None
+    except (TypeError, ValueError, AttributeError) as error:
+        raise FileFormatError(f"{os.fspath(path)}: {error}") from None
 
 
 def _members(archive: zipfile.ZipFile, file_size: int) -> dict[str, zipfile.ZipInfo]:

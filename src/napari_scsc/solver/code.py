@@ -34,7 +34,7 @@ _TEST_EVERY = 5
 _TINY = 1e-30
 _LONGER = 0.75  # factor on the curvature after a step that passed its test
 _SHORTER = 2.0  # after one that failed
-_LEAST_CURVATURE = 0.125  # of the bound; beyond it a step fails too often to pay for its restarts
+_LEAST_CURVATURE = 0.2  # of the bound; beyond it a step fails too often to pay for its restarts
 _BLOCK_VALUES = 200_000  # of a K x block working array: it stays in the second-level cache
 
 
@@ -107,7 +107,7 @@ def solve(
         if w_y is not None and not fixed_weights:
             if test or energy == 0:
                 energy = _largest_energy(maps.z)
-            step_w = 1 / max(max(curvature, 1.0) * problem.largest_gain * energy, _TINY)
+            step_w = 1 / max(max(curvature, 2.0) * problem.largest_gain * energy, _TINY)
             w = project_columns(w_y - w_y.dtype.type(step_w) * gradient_w, ball, radius)
             change = (w - w_y).astype(np.float64)
             model += float(np.vdot(gradient_w, change) + np.vdot(change, change) / (2 * step_w))
@@ -165,13 +165,12 @@ def refine_weights(
 
 
 def _has_settled(history: list[float], tol: float) -> bool:
-    """Whether F changed by less than ``tol`` of itself an iteration, over the last few.
+    """Whether F moved by less than ``tol`` of itself an iteration, over the last few.
 
-    One iteration alone says little: with momentum F may stand still and fall again.
+    Their whole range counts, not the first and the last: around a restart F falls and rises.
     """
-    if len(history) <= MEMORY:
-        return False
-    return abs(history[-1 - MEMORY] - history[-1]) <= MEMORY * tol * abs(history[-1])
+    recent = history[-1 - MEMORY :]
+    return len(recent) > MEMORY and max(recent) - min(recent) <= MEMORY * tol * abs(recent[-1])
 
 
 def _operator_norm(w: Array | None) -> float:
@@ -181,7 +180,7 @@ def _operator_norm(w: Array | None) -> float:
 
 
 def _blocks(codes: Array) -> list[slice]:
-    """Slices of the columns of K x P arrays that stay in the cache from one operation to the next."""
+    """Slices of the columns of a K x P array: each stays in the cache between two operations."""
     n_filters, size = codes.shape
     width = max(256, _BLOCK_VALUES // n_filters)
     return [slice(first, min(first + width, size)) for first in range(0, size, width)]

@@ -20,6 +20,7 @@ from napari_scsc.solver.problem import Geometry, crop_filters
 
 Array = NDArray[Any]
 
+_TINY = 1e-30
 _CHUNK = 4096  # frequencies factorised at a time, in double precision
 
 
@@ -27,7 +28,7 @@ def project_filters(filters: Array) -> Array:
     """Each filter (over joint axes and support together) onto the unit ball."""
     norm = np.sqrt((filters.reshape(len(filters), -1).astype(np.float64) ** 2).sum(axis=1))
     scale = (1 / np.maximum(norm, 1)).astype(filters.dtype)
-    return filters * scale.reshape(-1, *[1] * (filters.ndim - 1))
+    return np.asarray(filters * scale.reshape(-1, *[1] * (filters.ndim - 1)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +98,7 @@ class FilterStep:
         sample; the scaled dual follows the change of scale.
         """
         mean = float(np.einsum("rrf->", history.h.real, dtype=np.float64))
-        rho = max(mean / (len(history.h) * history.h.shape[2]), np.finfo(np.float32).tiny)
+        rho = max(mean / (len(history.h) * history.h.shape[2]), _TINY)
         if self.rho > 0:
             self.dual *= self.dual.dtype.type(self.rho / rho)
         self.rho = rho
@@ -114,7 +115,7 @@ class FilterStep:
 
     def _residuals(self, iteration: int, old: Array, free: Array, free_norm: float) -> StepReport:
         self._embed(free, -self.filters)
-        size = max(free_norm, float(np.linalg.norm(self.filters)), np.finfo(np.float32).tiny)
+        size = max(free_norm, float(np.linalg.norm(self.filters)), _TINY)
         primal = float(np.linalg.norm(free)) / size
         dual_size = max(float(np.linalg.norm(self.dual)), size)
         dual = float(np.linalg.norm(self.filters - old)) / dual_size

@@ -17,6 +17,7 @@ from napari_scsc.solver.prox import soft_threshold
 
 Array = NDArray[Any]
 
+numba: Any
 try:
     import numba
 except ImportError:  # numpy does the same, slower

@@ -61,6 +61,10 @@ class Geometry:
         starts = tuple(h - 1 - h // 2 for h in self.support)
         return tuple(slice(o, o + n) for o, n in zip(starts, self.shift, strict=True))
 
+    @cached_property
+    def _reached(self) -> tuple[slice, ...]:
+        return (slice(None), *(slice(0, n) for n in self.reach))
+
     def pad(self, sample: Array, dtype: DTypeLike) -> Array:
         """(*joint, *shift) -> (C, P), zero outside."""
         out = np.zeros((math.prod(sample.shape[: -len(self.box)]), *self.box), dtype)
@@ -74,21 +78,19 @@ class Geometry:
 
     def reached(self, maps: Array) -> Array:
         """(K, P) -> (K, *reach): the part of the code maps that touches the sample."""
-        region = tuple(slice(0, n) for n in self.reach)
-        return maps.reshape(len(maps), *self.box)[(slice(None), *region)].copy()
+        return maps.reshape(len(maps), *self.box)[self._reached].copy()
 
     def unreached(self, codes: Array, dtype: DTypeLike) -> Array:
         """(K, *reach) -> (K, P), zero outside."""
         out = np.zeros((len(codes), *self.box), dtype)
-        out[(slice(None), *(slice(0, n) for n in self.reach))] = codes
+        out[self._reached] = codes
         return out.reshape(len(codes), -1)
 
 
 def filter_spectra(filters: Array, geometry: Geometry) -> Array:
     """(R, *joint, *support) -> (R, C, F), each filter centred on the origin of the box."""
     boxed = np.zeros((len(filters), geometry.n_joint, *geometry.box), filters.dtype)
-    support = tuple(slice(0, h) for h in geometry.support)
-    boxed[(..., *support)] = filters.reshape(len(filters), geometry.n_joint, *geometry.support)
+    boxed[_corner(geometry)] = filters.reshape(len(filters), geometry.n_joint, *geometry.support)
     axes = tuple(range(2, boxed.ndim))
     boxed = np.roll(boxed, [-(h // 2) for h in geometry.support], axes)
     spectra = scipy.fft.rfftn(boxed, axes=axes, workers=1)
@@ -99,8 +101,12 @@ def crop_filters(boxed: Array, geometry: Geometry) -> Array:
     """(R, C, *box), centred on the origin -> (R, *joint, *support)."""
     axes = tuple(range(2, boxed.ndim))
     shifted = np.roll(boxed, [h // 2 for h in geometry.support], axes)
-    cropped = shifted[(..., *(slice(0, h) for h in geometry.support))]
+    cropped = shifted[_corner(geometry)]
     return cropped.reshape(len(boxed), *geometry.joint, *geometry.support)
+
+
+def _corner(geometry: Geometry) -> tuple[slice, ...]:
+    return (slice(None), slice(None), *(slice(0, h) for h in geometry.support))
 
 
 class Problem:

@@ -13,7 +13,7 @@ Array = NDArray[Any]
 
 def soft_threshold(z: Array, threshold: float) -> Array:
     """Proximal operator of ``threshold * ||z||_1``."""
-    return z - np.clip(z, -threshold, threshold)
+    return np.asarray(z - np.clip(z, -threshold, threshold))
 
 
 def project_columns(w: Array, ball: Ball, radius: float) -> Array:
@@ -23,7 +23,7 @@ def project_columns(w: Array, ball: Ball, radius: float) -> Array:
 
 def _project_l2(w: Array, radius: float) -> Array:
     norm = np.sqrt(np.einsum("rk,rk->k", w, w))
-    return w * (radius / np.maximum(norm, radius)).astype(w.dtype)
+    return np.asarray(w * (radius / np.maximum(norm, radius)).astype(w.dtype))
 
 
 def _project_l1(w: Array, radius: float) -> Array:
@@ -36,4 +36,4 @@ def _project_l1(w: Array, radius: float) -> Array:
     threshold = np.take_along_axis(excess, active[None] - 1, axis=0)[0] / active
     inside = magnitude.sum(axis=0) <= radius
     threshold = np.where(inside, 0, threshold).astype(w.dtype)
-    return np.sign(w) * np.maximum(magnitude - threshold, 0)
+    return np.asarray(np.sign(w) * np.maximum(magnitude - threshold, 0))

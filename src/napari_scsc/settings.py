@@ -1,0 +1,99 @@
+"""The arguments of the learner: checked once, when they arrive."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Literal
+
+import numpy as np
+
+from napari_scsc import checks
+from napari_scsc.solver.prox import Ball
+
+Weights = Literal["sample", "shared", "identity"]
+
+
+@dataclass(frozen=True, slots=True)
+class Relative:
+    """A beta given as a share of the smallest beta that makes a sample's code all zero."""
+
+    share: float
+
+    def __post_init__(self) -> None:
+        checks.real("the share of a relative beta", self.share, above=0, below=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """See ``SCSC``, whose arguments these are."""
+
+    n_base: int
+    n_filters: int
+    filter_shape: Sequence[int]
+    n_joint: int
+    beta: float | Relative
+    ball: Ball
+    radius: float
+    weights: Weights
+    max_iter: int
+    tol: float
+    forget: float
+    seed: int
+    dtype: Literal["float32", "float64"]
+
+    def __post_init__(self) -> None:
+        checked = {
+            "n_base": checks.whole("n_base", self.n_base, 1),
+            "n_filters": checks.whole("n_filters", self.n_filters, 1),
+            "filter_shape": _filter_shape(self.filter_shape),
+            "n_joint": checks.whole("n_joint", self.n_joint, 0),
+            "radius": checks.real("radius", self.radius, above=0),
+            "max_iter": checks.whole("max_iter", self.max_iter, 1),
+            "tol": checks.real("tol", self.tol, least=0),
+            "forget": checks.real("forget", self.forget, least=0, below=1),
+            "seed": checks.whole("seed", self.seed, 0),
+        }
+        if not isinstance(self.beta, Relative):
+            checked["beta"] = checks.real("beta", self.beta, above=0)
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
+        checks.choice("ball", self.ball, ("l2", "l1"))
+        checks.choice("weights", self.weights, ("sample", "shared", "identity"))
+        checks.choice("dtype", self.dtype, ("float32", "float64"))
+        if self.weights == "identity" and self.n_filters != self.n_base:
+            raise ValueError(
+                'with weights="identity" the base filters are the filters: n_filters must equal '
+                f"n_base, but they are {self.n_filters} and {self.n_base}"
+            )
+
+    @property
+    def real(self) -> np.dtype[Any]:
+        """The type of all real arrays."""
+        return np.dtype(self.dtype)
+
+    def arguments(self) -> dict[str, Any]:
+        """What ``SCSC`` takes to have these settings."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    def to_json(self) -> dict[str, Any]:
+        """Only what JSON can hold."""
+        return asdict(self)
+
+
+def from_json(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments that ``Settings.to_json`` wrote down."""
+    arguments = dict(values)
+    if isinstance(arguments.get("beta"), dict):
+        arguments["beta"] = Relative(**arguments["beta"])
+    return arguments
+
+
+def _filter_shape(value: Any) -> tuple[int, ...]:
+    try:
+        lengths = tuple(value)
+    except TypeError:
+        raise TypeError(f"filter_shape must be a tuple of lengths, but is {value!r}") from None
+    if not 1 <= len(lengths) <= 4:
+        raise ValueError(f"filter_shape must have 1 to 4 lengths, but is {lengths!r}")
+    return tuple(checks.whole("each length of filter_shape", n, 1) for n in lengths)

@@ -1,0 +1,163 @@
+"""All that learning changes, and how it is kept between two sittings."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from napari_scsc import checks, files
+from napari_scsc.__about__ import __version__
+from napari_scsc.bank import FilterBank
+from napari_scsc.settings import Settings, from_json
+from napari_scsc.solver.filters import FilterStep, project_filters
+from napari_scsc.solver.history import History
+from napari_scsc.solver.problem import Geometry
+from napari_scsc.solver.prox import project_columns
+
+Array = NDArray[Any]
+
+_KIND = "napari-scsc checkpoint"
+_VERSION = 1
+
+
+@dataclass
+class State:
+    """The filters with their dual variable, the history, and the mean of the samples' weights."""
+
+    step: FilterStep
+    history: History
+    mean_weights: Array | None
+    n_seen: int = 0
+    seconds: float = 0.0
+
+    @classmethod
+    def first(cls, settings: Settings, x: Array, bank: FilterBank | None) -> State:
+        """Where learning begins: random filters, or those of a bank; shaped by its first sample."""
+        joint = x.shape[: settings.n_joint]
+        geometry = Geometry(joint, x.shape[settings.n_joint :], settings.filter_shape)
+        weights = first_weights(settings)
+        if bank is None:
+            rng = np.random.default_rng([settings.seed, 0])
+            filters = rng.standard_normal((settings.n_base, *joint, *settings.filter_shape))
+            length = np.linalg.norm(filters.reshape(len(filters), -1), axis=1)
+            filters = filters / length.reshape(-1, *[1] * (filters.ndim - 1))
+        else:
+            check_joint(x, bank.joint)
+            filters = bank.filters
+            if weights is not None and bank.weights is not None:
+                weights = bank.weights.astype(settings.real)
+        return cls(
+            step=FilterStep(project_filters(filters), geometry, settings.real),
+            history=History(
+                settings.n_base, geometry.n_joint, geometry.n_frequencies, settings.real
+            ),
+            mean_weights=weights,
+        )
+
+    def save(self, path: str | os.PathLike[str], settings: Settings) -> None:
+        """Write a checkpoint; complete, or not at all."""
+        header = {
+            "settings": settings.to_json(),
+            "joint": self.step.geometry.joint,
+            "shift": self.step.geometry.shift,
+            "n_seen": self.n_seen,
+            "count": self.history.count,
+            "rho": self.step.rho,
+            "seconds": self.seconds,
+            "written_by": f"napari-scsc {__version__}",
+        }
+        arrays = {
+            "filters": self.step.filters,
+            "dual": self.step.dual,
+            "h": self.history.h,
+            "g": self.history.g,
+        }
+        if self.mean_weights is not None:
+            arrays["weights"] = self.mean_weights
+        files.write(path, _KIND, _VERSION, header, arrays)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> tuple[Settings, State]:
+        """Read a checkpoint; FileFormatError says what is wrong with a file that is not one."""
+        header, arrays = files.read(path, _KIND, _VERSION)
+        with files.reporting(path):
+            settings = Settings(**from_json(header["settings"]))
+            return settings, cls._restore(settings, header, arrays)
+
+    @classmethod
+    def _restore(
+        cls, settings: Settings, header: dict[str, Any], arrays: dict[str, Array]
+    ) -> State:
+        geometry = Geometry(
+            tuple(checks.whole("joint", n, 1) for n in header["joint"]),
+            tuple(checks.whole("shift", n, 1) for n in header["shift"]),
+            settings.filter_shape,
+        )
+        if (len(geometry.joint), len(geometry.shift)) != (settings.n_joint, len(geometry.support)):
+            raise ValueError("the shape of its samples does not fit its settings")
+        expected = {
+            "filters": (settings.n_base, *geometry.joint, *geometry.support),
+            "dual": (settings.n_base, geometry.n_joint, *geometry.box),
+            "h": (settings.n_base, settings.n_base, geometry.n_frequencies),
+            "g": (settings.n_base, geometry.n_joint, geometry.n_frequencies),
+        }
+        if settings.weights != "identity":
+            expected["weights"] = (settings.n_base, settings.n_filters)
+        # Compared before anything is allocated: a header alone must not cost memory.
+        for name, shape in expected.items():
+            if arrays[name].shape != shape:
+                raise ValueError(f"{name} has the shape {arrays[name].shape}, not {shape}")
+        step = FilterStep(arrays["filters"], geometry, settings.real)
+        step.dual = arrays["dual"].astype(settings.real)
+        step.rho = checks.real("rho", header["rho"], least=0)
+        history = History(0, 0, 0, settings.real)
+        history.h = arrays["h"].astype(history.h.dtype)
+        history.g = arrays["g"].astype(history.g.dtype)
+        history.count = checks.real("count", header["count"], least=0)
+        return cls(
+            step=step,
+            history=history,
+            mean_weights=arrays["weights"].astype(settings.real) if "weights" in expected else None,
+            n_seen=checks.whole("n_seen", header["n_seen"], 0),
+            seconds=checks.real("seconds", header["seconds"], least=0),
+        )
+
+
+def first_weights(settings: Settings) -> Array | None:
+    """Random columns on the ball, from which the first sample is coded; None for the identity."""
+    if settings.weights == "identity":
+        return None
+    rng = np.random.default_rng([settings.seed, 1])
+    weights = rng.standard_normal((settings.n_base, settings.n_filters))
+    weights *= settings.radius / np.linalg.norm(weights, axis=0)
+    return project_columns(weights, settings.ball, settings.radius).astype(settings.real)
+
+
+def check_joint(x: Array, joint: tuple[int, ...]) -> None:
+    """Refuse a sample whose joint axes are not those of the filters."""
+    if x.shape[: len(joint)] != joint:
+        raise ValueError(
+            f"the filters span joint axes of lengths {joint}, "
+            f"but the sample has the shape {x.shape}"
+        )
+
+
+def place(x: Array, mask: Array | None, geometry: Geometry) -> tuple[Array, Array | None]:
+    """Fit a smaller sample into the shape of the first one: what it lacks is missing data."""
+    check_joint(x, geometry.joint)
+    shift = x.shape[len(geometry.joint) :]
+    if shift == geometry.shift:
+        return x, mask
+    if any(n > m for n, m in zip(shift, geometry.shift, strict=True)):
+        raise ValueError(
+            f"the sample has the shape {x.shape}, but learning began with {geometry.shift} on the "
+            "shift axes: a later sample may be smaller, not larger; cut it into tiles"
+        )
+    missing = [(0, 0)] * len(geometry.joint)
+    missing += [(0, m - n) for n, m in zip(shift, geometry.shift, strict=True)]
+    known = np.ones(x.shape, bool) if mask is None else np.broadcast_to(mask, x.shape)
+    return np.pad(x, missing), np.pad(known, missing)
