@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from napari_scsc import checks
 from napari_scsc.bank import FilterBank
 from napari_scsc.results import Code, Update, ZeroCodeWarning
-from napari_scsc.settings import Relative, Settings, Weights, from_json
+from napari_scsc.settings import Relative, Settings, Weights, filter_lengths, from_json
 from napari_scsc.solver import code
 from napari_scsc.solver.pool import ProblemPool
 from napari_scsc.solver.problem import Geometry, Problem
@@ -87,7 +87,7 @@ class SCSC:
         self.settings = Settings(
             n_base=n_base,
             n_filters=n_filters,
-            filter_shape=filter_shape,
+            filter_shape=filter_lengths(filter_shape),
             n_joint=n_joint,
             beta=beta,
             ball=ball,
@@ -251,7 +251,7 @@ class SCSC:
         tick: Callable[[], None] | None,
     ) -> _Coded:
         with self._problems.borrow(state.step.geometry, state.step.filters) as problem:
-            problem.set_sample(x, mask)
+            problem.set_sample(*pair)
             solution = self._solve(
                 problem, state.mean_weights, self.settings.max_iter, self.settings.tol, tick
             )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal
 
@@ -30,7 +30,7 @@ class Settings:
 
     n_base: int
     n_filters: int
-    filter_shape: Sequence[int]
+    filter_shape: tuple[int, ...]
     n_joint: int
     beta: float | Relative
     ball: Ball
@@ -46,7 +46,7 @@ class Settings:
         checked = {
             "n_base": checks.whole("n_base", self.n_base, 1),
             "n_filters": checks.whole("n_filters", self.n_filters, 1),
-            "filter_shape": _filter_shape(self.filter_shape),
+            "filter_shape": filter_lengths(self.filter_shape),
             "n_joint": checks.whole("n_joint", self.n_joint, 0),
             "radius": checks.real("radius", self.radius, above=0),
             "max_iter": checks.whole("max_iter", self.max_iter, 1),
@@ -89,7 +89,8 @@ def from_json(values: Mapping[str, Any]) -> dict[str, Any]:
     return arguments
 
 
-def _filter_shape(value: Any) -> tuple[int, ...]:
+def filter_lengths(value: Any) -> tuple[int, ...]:
+    """Check the argument ``filter_shape``."""
     try:
         lengths = tuple(value)
     except TypeError:
