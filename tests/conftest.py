@@ -21,3 +21,6 @@ os.environ["NAPARI_CONFIG"] = str(_config / "settings.yaml")
 settings.register_profile("scsc", deadline=None)
 settings.register_profile("scsc-ci", deadline=None, derandomize=True)
 settings.load_profile("scsc-ci" if os.environ.get("CI") else "scsc")
+
+# FFT plans are remembered: the tests have a memory of their own, which lasts one run.
+os.environ["NAPARI_SCSC_CACHE"] = str(_config / "cache")

@@ -99,14 +99,14 @@ def solve(
         problem.gradient()
         faster = (1 + math.sqrt(1 + 4 * speed * speed)) / 2
         a = (speed - 1) / faster
-        step_z = 1 / max(curvature * problem.largest_gain * _operator_norm(w_y) ** 2, _TINY)
+        step_z = 1 / max(curvature * problem.largest_gain * operator_norm(w_y) ** 2, _TINY)
         gradient_w, slope, square = maps.descend(w_y, step_z, beta, a)
         model = smooth + slope + square / (2 * step_z)  # of f near y; above it, if steps are sound
         test = iteration % _TEST_EVERY == 0
         w_old, w = w, w_y
         if w_y is not None and not fixed_weights:
             if test or energy == 0:
-                energy = _largest_energy(maps.z)
+                energy = largest_energy(maps.z)
             step_w = 1 / max(max(curvature, 2.0) * problem.largest_gain * energy, _TINY)
             w = project_columns(w_y - w_y.dtype.type(step_w) * gradient_w, ball, radius)
             change = (w - w_y).astype(np.float64)
@@ -155,7 +155,7 @@ def refine_weights(
     """Lower F over W alone, the code fixed, by projected gradient steps."""
     w, z = solution.weights, solution.codes
     assert w is not None
-    gain = problem.largest_gain * _largest_energy(z)
+    gain = problem.largest_gain * largest_energy(z)
     for _ in range(rounds if gain > 0 else 0):
         compose(problem, w, z)
         problem.evaluate()
@@ -173,7 +173,8 @@ def _has_settled(history: list[float], tol: float) -> bool:
     return len(recent) > MEMORY and max(recent) - min(recent) <= MEMORY * tol * abs(recent[-1])
 
 
-def _operator_norm(w: Array | None) -> float:
+def operator_norm(w: Array | None) -> float:
+    """Largest singular value of W; 1 for the identity."""
     if w is None:
         return 1.0
     return math.sqrt(float(np.linalg.eigvalsh((w @ w.T).astype(np.float64))[-1]))
@@ -237,7 +238,7 @@ class _CodeMaps:
         self.norm = self.norm_y = float(np.abs(self.z).sum(dtype=np.float64))
 
 
-def _largest_energy(z: Array, rounds: int = 2) -> float:
+def largest_energy(z: Array, rounds: int = 2) -> float:
     """Largest eigenvalue of Z Z^T by power iteration, never building it."""
     u = z @ z.sum(axis=0)  # already one round, from a vector of ones
     energy = 0.0

@@ -105,6 +105,7 @@ def _plan(space: NDArray[Any], spectrum: NDArray[Any], axes: tuple[int, ...]) ->
         try:
             file = _cache_folder() / name
             if not _import_wisdom(file):
+                file.unlink(missing_ok=True)  # damaged, if it is there
                 pyfftw.forget_wisdom()
                 _make(space, spectrum, axes, "FFTW_MEASURE")
                 _export_wisdom(file)
@@ -144,7 +145,8 @@ def _import_wisdom(file: Path) -> bool:
     except FileNotFoundError:
         return False
     pyfftw.forget_wisdom()
-    return all(pyfftw.import_wisdom(tuple(text.split(b"\0"))[:3]))
+    parts = tuple(text.split(b"\0"))
+    return len(parts) == 3 and all(pyfftw.import_wisdom(parts))
 
 
 def _export_wisdom(file: Path) -> None:

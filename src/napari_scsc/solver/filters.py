@@ -66,7 +66,7 @@ class FilterStep:
     def update(self, history: History) -> StepReport:
         """Solve for the filters with the statistics as they are now; one factorisation."""
         self._choose_rho(history)
-        inverse = _inverse(history.h, self.rho)
+        inverse = invert(history.h, self.rho)
         points = self.geometry.size
         solve = kernels.get().solve
         right = np.empty_like(history.g)
@@ -122,7 +122,7 @@ class FilterStep:
         return StepReport(iteration, primal, dual, max(primal, dual) <= self.tol)
 
 
-def _inverse(h: Array, rho: float) -> Array:
+def invert(h: Array, rho: float) -> Array:
     """(H + rho I)^-1 at each frequency, (R, R, F); in double precision, kept in that of H."""
     out = np.empty_like(h)
     shift = rho * np.eye(len(h))

@@ -1,0 +1,1 @@
+"""Benchmarks of napari-scsc: ``python -m benchmarks --help``."""

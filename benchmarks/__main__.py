@@ -1,0 +1,70 @@
+"""Run a benchmark: ``python -m benchmarks NAME --data DIR``."""
+
+import os
+
+# One thread in every library, so that like is compared with like. They read this when loaded.
+for _threads in ("OPENBLAS_NUM", "OMP_NUM", "MKL_NUM", "VECLIB_MAXIMUM"):
+    os.environ[f"{_threads}_THREADS"] = "1"
+
+import argparse  # noqa: E402
+import importlib  # noqa: E402
+import sys  # noqa: E402
+from pathlib import Path  # noqa: E402
+
+from benchmarks.data import DataError  # noqa: E402
+from benchmarks.report import Report  # noqa: E402
+
+BENCHMARKS = {
+    "preprocessing": "the paper's preprocessing against the authors' arrays (needs --data)",
+    "roofline": "one code iteration against its lower bound",
+    "conv_speed": "one code iteration against SPORCO's",
+    "scaling": "time and memory against K, R, P and N",
+    "fruit": "test PSNR, time and memory on Fruit and City (needs --data; the longest)",
+}
+MODULES = {name: name for name in BENCHMARKS} | {"preprocessing": "preprocessing_check"}
+NEED_DATA = ("preprocessing", "fruit")
+
+
+def main() -> int:
+    arguments = _parser().parse_args()
+    names = list(BENCHMARKS) if arguments.name == "all" else [arguments.name]
+    missed = []
+    for name in names:
+        print(f"\n== {name}: {BENCHMARKS[name]}", flush=True)
+        report = Report(name, arguments.out)
+        module = importlib.import_module(f"benchmarks.{MODULES[name]}")
+        try:
+            module.run(report, data=arguments.data, quick=arguments.quick)
+        except DataError as error:
+            print(f"{name}: {error}", file=sys.stderr)
+            return 2
+        missed += report.finish()
+    for line in missed:
+        print(f"missed: {line}")
+    return 1 if missed else 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks",
+        description="Measure napari-scsc, one thread, and print the figures beside their bars.",
+        epilog="benchmarks:\n"
+        + "\n".join(f"  {name:14} {what}" for name, what in BENCHMARKS.items())
+        + "\n\nExit status: 0 all bars met, 1 some missed, 2 the data are not there.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("name", choices=[*BENCHMARKS, "all"], metavar="NAME", help="see below")
+    parser.add_argument("--data", type=Path, metavar="DIR", help="folder of the benchmark data")
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=Path(__file__).parent / "results",
+        metavar="DIR",
+        help="where NAME.csv, NAME-bars.csv and NAME.png go (default: benchmarks/results)",
+    )
+    parser.add_argument("--quick", action="store_true", help="fewer cases and repeats")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

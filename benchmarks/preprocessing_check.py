@@ -1,0 +1,31 @@
+"""The preprocessing of this package against the arrays that the paper's authors published."""
+
+import numpy as np
+
+from benchmarks.data import load_images, load_lcne
+from benchmarks.preprocessing import preprocess
+
+_ROUNDING = 1e-6  # a few float32 steps at the size of the values; another JPEG decoder exceeds it
+
+
+def run(report, *, data, quick):
+    axes = report.figure(columns=2)
+    for ax, name in zip(axes, ("fruit", "city"), strict=True):
+        folders = ((name, "train"), ("fruit_city_test",))
+        for folder, theirs, part in zip(
+            folders, load_lcne(data, name), ("train", "test"), strict=True
+        ):
+            ours = np.stack([preprocess(image) for image in load_images(data, *folder)])
+            difference = np.abs(ours - theirs).max(axis=(1, 2))
+            report.add(
+                set=name,
+                part=part,
+                images=len(ours),
+                largest_difference=float(difference.max()),
+                largest_value=float(np.abs(theirs).max()),
+            )
+            report.at_most(f"largest difference, {name} {part}", float(difference.max()), _ROUNDING)
+            ax.plot(difference, "o-", label=part)
+        ax.set(title=name, xlabel="image", ylabel="largest difference", yscale="log")
+        ax.axhline(_ROUNDING, color="grey", linestyle=":")
+        ax.legend()

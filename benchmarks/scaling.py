@@ -1,0 +1,135 @@
+"""How time and memory grow with K, R, P and N, beside the complexities that the paper states.
+
+code    O(R K P + R P log P)  an iteration
+filters O(R^2 P + R P log P)  an iteration
+space   O(R^2 P)              for what is kept of all samples
+"""
+
+import statistics
+import tracemalloc
+
+import numpy as np
+
+from benchmarks.synthetic import problem_and_weights, sample
+from benchmarks.timing import CodeTimer, interleaved, seconds_of
+from napari_scsc import SCSC
+
+_SUPPORT = (11, 11)
+_STANDARD = {"K": 100, "R": 10, "length": 100, "N": 1}
+_CODE_ITERATIONS = 5  # where only memory counts
+# What the paper's formulas say at fixed other sizes, when the leading term is all that counts.
+_PAPER = {
+    "code_ms": {"K": "1", "R": "1", "P": "1 (and log P)", "N": "0"},
+    "filter_ms": {"K": "0", "R": "2", "P": "1 (and log P)", "N": "0"},
+    "history_mb": {"K": "0", "R": "2", "P": "1", "N": "0"},
+    "state_mb": {"K": "0", "R": "2", "P": "1", "N": "0"},
+    "peak_mb": {"K": "-", "R": "-", "P": "-", "N": "0"},
+}
+_FLAT = 0.02  # an exponent that is zero but for what the interpreter itself allocates
+
+
+def sweeps(quick):
+    return {
+        "K": [50, 200, 800] if quick else [50, 100, 200, 400, 800],
+        "R": [5, 10, 20] if quick else [5, 10, 20, 40],
+        "P": [48**2, 128**2] if quick else [48**2, 64**2, 96**2, 128**2, 192**2, 256**2],
+        "N": [1, 4] if quick else [1, 2, 4, 8, 16],
+    }
+
+
+def run(report, *, data, quick):
+    repeats = 2 if quick else 5
+    exponents = []
+    for axis, values in sweeps(quick).items():
+        rows = _measure(axis, values, repeats)
+        for row in rows:
+            report.add(**row)
+        for quantity, paper in _PAPER.items():
+            slope = exponent(values, [row[quantity] for row in rows])
+            exponents.append({"of": quantity, "in": axis, "exponent": slope, "paper": paper[axis]})
+    report.extra("exponents", exponents)
+    found = {(row["of"], row["in"]): row["exponent"] for row in exponents}
+    report.at_most("exponent of code time in K", found["code_ms", "K"], 1.1)
+    report.at_most("|exponent| of H and G in K", abs(found["history_mb", "K"]), 0)
+    report.at_most("|exponent| of H and G in N", abs(found["history_mb", "N"]), 0)
+    report.at_most("|exponent| of the whole state in N", abs(found["state_mb", "N"]), 0)
+    report.at_most("|exponent| of peak memory in N", abs(found["peak_mb", "N"]), _FLAT)
+    _draw(report, sweeps(quick))
+
+
+def exponent(sizes, values):
+    """Slope of a straight line through the logarithms; rounded, so that constant means zero."""
+    return round(float(np.polyfit(np.log(sizes), np.log(values), 1)[0]), 6)
+
+
+def _measure(axis, values, repeats):
+    cases = [_case(axis, value) for value in values]
+    timers = {value: _timers(case) for value, case in zip(values, cases, strict=True)}
+    times = {
+        name: interleaved({value: timers[value][name] for value in values}, repeats)
+        for name in ("code_ms", "filter_ms")
+    }
+    return [
+        {
+            "sweep": axis,
+            **case,
+            **{name: 1e3 * statistics.median(times[name][value]) for name in times},
+            **_memory(case),
+        }
+        for value, case in zip(values, cases, strict=True)
+    ]
+
+
+def _case(axis, value):
+    return _STANDARD | ({"length": round(value**0.5)} if axis == "P" else {axis: value})
+
+
+def _timers(case):
+    """What measures one code iteration and one filter iteration, in seconds."""
+    shift = (case["length"],) * 2
+    timer = CodeTimer(*problem_and_weights(case["K"], case["R"], shift, _SUPPORT))
+    timer.solve(5)
+    model = _learn(case)
+    step, history = model._state.step, model._state.history
+    step.tol = 0.0
+
+    def filter_seconds(early=2, measured=20):
+        times = []
+        for step.max_iter in (early, early + measured):
+            times.append(seconds_of(lambda: step.update(history)))
+        return (times[1] - times[0]) / measured
+
+    return {"code_ms": timer.seconds, "filter_ms": filter_seconds}
+
+
+def _memory(case):
+    tracemalloc.start()
+    model = _learn(case)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    state = model._state
+    history = state.history.h.nbytes + state.history.g.nbytes
+    others = (state.step.filters, state.step.dual, state.mean_weights)
+    return {
+        "history_mb": history / 1e6,
+        "state_mb": (history + sum(array.nbytes for array in others)) / 1e6,
+        "peak_mb": peak / 1e6,
+    }
+
+
+def _learn(case):
+    model = SCSC(case["R"], case["K"], _SUPPORT, max_iter=_CODE_ITERATIONS)
+    for seed in range(case["N"]):
+        model.partial_fit(sample((case["length"],) * 2, seed=seed))
+    return model
+
+
+def _draw(report, values):
+    axes = report.figure(columns=4)
+    for ax, (axis, sizes) in zip(axes, values.items(), strict=True):
+        rows = [row for row in report.rows if row["sweep"] == axis]
+        for quantity in _PAPER:
+            relative = [row[quantity] / rows[0][quantity] for row in rows]
+            ax.loglog(sizes, relative, "o-", label=quantity.split("_")[0])
+        ax.set(xlabel=axis, ylabel="relative to the first", title=f"against {axis}")
+    axes[0].legend()

@@ -1,0 +1,453 @@
+from __future__ import annotations
+
+import dataclasses
+import subprocess
+import sys
+import tracemalloc
+from functools import partial
+
+import numpy as np
+import pytest
+import references
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from napari_scsc import SCSC, FilterBank, Relative, ZeroCodeWarning
+from napari_scsc.solver.filters import FilterStep, project_filters
+
+SMALL = {"n_base": 3, "n_filters": 6, "filter_shape": (3, 4), "max_iter": 12}
+
+
+def images(n=4, shape=(14, 13), seed=0):
+    """Smooth ramps with edges and a little noise: something to learn."""
+    rng = np.random.default_rng(seed)
+    steps = np.sign(rng.standard_normal((n, *shape))) * (rng.random((n, *shape)) < 0.1)
+    for axis in range(1, len(shape) + 1):
+        steps = np.cumsum(steps, axis=axis) / 2
+    return steps + 0.1 * rng.standard_normal((n, *shape))
+
+
+# --- it learns --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("shape", "n_joint", "support"),
+    [
+        ((60,), 0, (7,)),
+        ((2, 40), 1, (5,)),
+        ((16, 15), 0, (3, 4)),
+        ((3, 12, 13), 1, (3, 3)),
+        ((2, 2, 10, 9), 2, (3, 3)),
+        ((6, 8, 9), 0, (3, 3, 3)),
+        ((4, 5, 6, 5), 0, (2, 2, 3, 2)),
+    ],
+)
+def test_learning_explains_samples_of_every_dimension(shape, n_joint, support):
+    samples = images(3, shape)
+    model = SCSC(4, 8, support, n_joint, beta=Relative(0.02), max_iter=60).fit(samples, passes=2)
+    assert model.bank.filters.shape == (4, *shape[:n_joint], *support)
+    result = model.encode(samples[0], max_iter=200)
+    error = np.mean((result.reconstruction - samples[0]) ** 2)
+    assert error < 0.2 * np.mean(samples[0] ** 2)
+    expected = references.convolve(
+        model.bank.filters,
+        np.tensordot(result.W, result.Z, axes=1),
+        n_joint,
+        shape[n_joint:],
+    )
+    np.testing.assert_allclose(result.reconstruction, expected, atol=1e-4)
+
+
+@pytest.mark.parametrize("weights", ["sample", "shared", "identity"])
+def test_objective_of_new_samples_falls_with_learning(weights):
+    n_filters = 4 if weights == "identity" else 8
+    model = SCSC(4, n_filters, (5, 5), beta=0.05, weights=weights, max_iter=40)
+    updates = list(model.iter_fit(images(6, (24, 24)), passes=2))
+    first = np.mean([u.objective for u in updates[:6]])
+    second = np.mean([u.objective for u in updates[6:]])
+    assert second < first
+    assert [u.sample for u in updates] == list(range(1, 13))
+    assert model.n_seen == 12
+
+
+def test_shared_weights_are_the_same_for_all_samples():
+    model = SCSC(**SMALL, weights="shared").fit(images())
+    x, y = images(2, seed=1)
+    np.testing.assert_array_equal(model.encode(x).W, model.encode(y).W)
+
+
+def test_identity_weights_have_no_weights():
+    model = SCSC(3, 3, (3, 4), weights="identity", max_iter=12).fit(images())
+    np.testing.assert_array_equal(model.encode(images()[0]).W, np.eye(3))
+    assert model.bank.weights is None
+
+
+def test_identity_weights_equal_a_plain_ocsc(monkeypatch):
+    """OCSC written out in one dimension: exact codes, sums over samples, projected gradient."""
+    exact = partial(FilterStep, max_iter=20_000, tol=1e-9)
+    monkeypatch.setattr("napari_scsc.state.FilterStep", exact)
+    samples, beta, support, n = images(3, (18,)), 0.1, 3, 18
+    model = SCSC(
+        2, 2, (support,), beta=beta, weights="identity", dtype="float64", max_iter=4000, tol=0
+    )
+    updates = model.iter_fit(samples)
+    rng = np.random.default_rng([0, 0])
+    filters = rng.standard_normal((2, support))
+    filters /= np.linalg.norm(filters, axis=1, keepdims=True)
+    gram, moment = np.zeros((2 * support, 2 * support)), np.zeros(2 * support)
+    for x in samples:
+        a = references.matrix(filters, 0, (n,))
+        z = references.lasso(a, x, np.ones(n), np.eye(2), beta, 30_000)
+        # Outside the sample nothing was measured: the reconstruction stands in for it.
+        full = n + 2 * (support - 1)
+        toeplitz = np.zeros((full, 2, support))
+        for m in range(support):
+            toeplitz[m : m + z.shape[1], :, m] = z.T
+        toeplitz = toeplitz.reshape(full, -1)
+        target = toeplitz @ filters.ravel()
+        target[support - 1 : support - 1 + n] = x
+        gram += toeplitz.T @ toeplitz
+        moment += toeplitz.T @ target
+        step = 1 / np.linalg.norm(gram, 2)
+        for _ in range(20_000):
+            filters = filters - step * (gram @ filters.ravel() - moment).reshape(filters.shape)
+            filters = project_filters(filters)
+        np.testing.assert_allclose(next(updates).B, filters, atol=2e-3)
+
+
+# --- the same bits ------------------------------------------------------------------------------
+
+
+def test_same_seed_gives_the_same_bits():
+    one, two = (SCSC(**SMALL, seed=3).fit(images()).bank for _ in range(2))
+    other = SCSC(**SMALL, seed=4).fit(images()).bank
+    np.testing.assert_array_equal(one.filters, two.filters)
+    np.testing.assert_array_equal(one.weights, two.weights)
+    assert one.id == two.id != other.id
+
+
+def test_partial_fit_in_a_loop_is_fit():
+    model = SCSC(**SMALL)
+    for x in images():
+        model.partial_fit(x)
+    np.testing.assert_array_equal(model.bank.filters, SCSC(**SMALL).fit(images()).bank.filters)
+
+
+@pytest.mark.parametrize("weights", ["sample", "shared", "identity"])
+def test_resumed_equals_uninterrupted(tmp_path, weights):
+    arguments = {**SMALL, "weights": weights, "forget": 0.1}
+    if weights == "identity":
+        arguments["n_filters"] = 3
+    samples = images(6)
+    whole = SCSC(**arguments).fit(samples)
+    SCSC(**arguments).fit(samples[:3]).checkpoint(tmp_path / "half.scsc")
+    resumed = SCSC.resume(tmp_path / "half.scsc")
+    assert resumed.settings == whole.settings
+    resumed.fit(samples[3:])
+    np.testing.assert_array_equal(resumed.bank.filters, whole.bank.filters)
+    assert resumed.n_seen == 6
+    if weights != "identity":
+        np.testing.assert_array_equal(resumed.bank.weights, whole.bank.weights)
+
+
+def test_resumed_in_another_process_equals_uninterrupted(tmp_path):
+    samples = images(4)
+    np.save(tmp_path / "samples.npy", samples)
+    SCSC(**SMALL, beta=Relative(0.1)).fit(samples[:2]).checkpoint(tmp_path / "half.scsc")
+    script = (
+        "import sys, numpy as np\n"
+        "from napari_scsc import SCSC\n"
+        "folder = sys.argv[1]\n"
+        "model = SCSC.resume(folder + '/half.scsc')\n"
+        "model.fit(np.load(folder + '/samples.npy')[2:]).bank.save(folder + '/bank.scsc')\n"
+    )
+    subprocess.run([sys.executable, "-c", script, str(tmp_path)], check=True)
+    whole = SCSC(**SMALL, beta=Relative(0.1)).fit(samples).bank
+    assert FilterBank.load(tmp_path / "bank.scsc").id == whole.id
+
+
+def test_number_of_threads_changes_nothing():
+    one, two = (
+        SCSC(**SMALL).fit(images(6), batch=3, n_jobs=n_jobs).bank.filters for n_jobs in (1, 3)
+    )
+    np.testing.assert_array_equal(one, two)
+
+
+def test_samples_of_a_batch_are_coded_with_the_same_filters():
+    samples = images(2)
+    model = SCSC(**SMALL)
+    updates = list(model.iter_fit(samples, batch=2))
+    np.testing.assert_array_equal(updates[0].B, updates[1].B)
+    alone = SCSC(**SMALL).partial_fit(samples[0])
+    assert not np.array_equal(alone.bank.filters, model.bank.filters)
+
+
+def test_double_precision_agrees_with_single():
+    single = SCSC(**SMALL).fit(images()).bank.filters
+    double = SCSC(**SMALL, dtype="float64").fit(images()).bank.filters
+    assert single.dtype == np.float32
+    assert double.dtype == np.float64
+    np.testing.assert_allclose(single, double, atol=5e-3)
+
+
+# --- what comes in ------------------------------------------------------------------------------
+
+
+def test_nothing_of_the_users_is_changed():
+    samples, mask = images(), np.random.default_rng(0).random((14, 13)) < 0.8
+    kept, kept_mask = samples.copy(), mask.copy()
+    samples.flags.writeable = mask.flags.writeable = False
+    model = SCSC(**SMALL)
+    model.fit([(x, mask) for x in samples])
+    model.encode(samples[0], mask)
+    np.testing.assert_array_equal(samples, kept)
+    np.testing.assert_array_equal(mask, kept_mask)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int32, np.uint16, ">f4", np.float16, np.float64])
+def test_any_real_type_is_taken(dtype):
+    x = (20 * images()).astype(dtype)
+    model = SCSC(**SMALL, beta=Relative(0.1)).fit(x)
+    expected = SCSC(**SMALL, beta=Relative(0.1)).fit(x.astype(np.float32))
+    np.testing.assert_allclose(model.bank.filters, expected.bank.filters, atol=1e-6)
+
+
+def test_masked_values_do_not_matter_for_learning():
+    mask = np.random.default_rng(0).random((14, 13)) < 0.8
+    banks = [
+        SCSC(**SMALL).fit([(np.where(mask, x, fill), mask) for x in images()]).bank.filters
+        for fill in (0.0, np.nan)
+    ]
+    np.testing.assert_array_equal(*banks)
+
+
+def test_inpainting_by_coding_beats_the_mean():
+    x = images(1, (40, 40))[0]
+    mask = np.random.default_rng(0).random(x.shape) < 0.7
+    model = SCSC(6, 12, (5, 5), beta=0.02, max_iter=150).fit([(x, mask)], passes=4)
+    result = model.encode(np.where(mask, x, np.nan), mask)
+    error = np.mean((result.reconstruction - x)[~mask] ** 2)
+    assert error < 0.4 * np.mean((x[mask].mean() - x[~mask]) ** 2)
+
+
+def test_smaller_samples_are_as_good_as_masked_ones():
+    large, small = images(1, (16, 15))[0], images(1, (9, 11), seed=1)[0]
+    model = SCSC(**SMALL).fit([large, small])
+    padded, mask = np.zeros((16, 15)), np.zeros((16, 15), bool)
+    padded[:9, :11], mask[:9, :11] = small, True
+    expected = SCSC(**SMALL).fit([large, (padded, mask)])
+    np.testing.assert_array_equal(model.bank.filters, expected.bank.filters)
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (1, 20), (20, 1), (2, 3)])
+def test_samples_smaller_than_the_filters_are_taken(shape):
+    model = SCSC(2, 4, (5, 5), max_iter=10).fit(images(2, shape) + 1)
+    assert model.encode(np.ones(shape)).reconstruction.shape == shape
+
+
+def test_constant_and_zero_samples():
+    model = SCSC(**SMALL).fit([np.full((14, 13), 3.0), np.ones((14, 13))])
+    assert np.isfinite(model.bank.filters).all()
+    with pytest.warns(ZeroCodeWarning, match="zero where it was measured"):
+        result = model.encode(np.zeros((14, 13)))
+    assert not result.Z.any()
+    assert not result.reconstruction.any()
+    assert result.converged
+
+
+def test_too_large_beta_is_said():
+    with pytest.warns(ZeroCodeWarning, match="beta is 1e"):
+        SCSC(**SMALL, beta=1e6).partial_fit(images()[0])
+
+
+def test_relative_beta_does_not_depend_on_the_scale():
+    x = images()
+    small = SCSC(**SMALL, beta=Relative(0.1), dtype="float64").fit(x)
+    large = SCSC(**SMALL, beta=Relative(0.1), dtype="float64").fit(4096 * x)
+    np.testing.assert_allclose(small.bank.filters, large.bank.filters, atol=1e-6)
+
+
+@settings(max_examples=20)
+@given(st.integers(1, 25), st.integers(1, 25), st.integers(1, 6), st.integers(1, 6))
+def test_any_size_is_coded_without_complaint(n, m, h, w):
+    model = SCSC(2, 3, (h, w), max_iter=4).fit([images(1, (n, m))[0] + 2])
+    result = model.encode(images(1, (m, n))[0] + 2)
+    assert result.reconstruction.shape == (m, n)
+    assert result.Z.shape == (3, m + h - 1, n + w - 1)
+    assert np.isfinite(result.reconstruction).all()
+
+
+# --- what goes out ------------------------------------------------------------------------------
+
+
+def test_updates_are_frozen_and_keep_their_values():
+    model = SCSC(**SMALL)
+    updates, copies = [], []
+    for update in model.iter_fit(images()):
+        updates.append(update)
+        copies.append(update.B.copy())
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            update.B = None
+    for update, copy in zip(updates, copies, strict=True):
+        np.testing.assert_array_equal(update.B, copy)
+    assert not np.array_equal(copies[0], copies[-1])
+    assert all(u.seconds > 0 and 0 <= u.sparsity <= 1 for u in updates)
+
+
+def test_psnr_is_that_of_the_paper():
+    x = images()[0]
+    model = SCSC(**SMALL).fit(images()[1:])
+    before = SCSC.from_bank(model.bank)
+    update = next(model.iter_fit([x]))
+    reconstruction = before.encode(x).reconstruction
+    expected = 20 * np.log10(np.sqrt(x.size) / np.linalg.norm(x - reconstruction))
+    assert update.psnr == pytest.approx(expected, abs=1e-3)
+
+
+def test_cancelled_sample_leaves_no_trace():
+    class StopHere(Exception):
+        pass
+
+    samples = images()
+    model = SCSC(**SMALL).fit(samples[:2])
+    before = model.bank
+
+    def tick():
+        raise StopHere
+
+    with pytest.raises(StopHere):
+        list(model.iter_fit(samples[2:], tick=tick))
+    assert model.bank.id == before.id
+    assert model.n_seen == 2
+    expected = SCSC(**SMALL).fit(samples).bank.id
+    assert model.fit(samples[2:]).bank.id == expected
+
+
+def test_bank_is_enough_to_code_and_to_go_on():
+    samples = images()
+    model = SCSC(**SMALL).fit(samples)
+    copy = SCSC.from_bank(model.bank)
+    np.testing.assert_array_equal(copy.encode(samples[0]).Z, model.encode(samples[0]).Z)
+    copy.fit(samples)
+    assert copy.bank.filters.shape == model.bank.filters.shape
+    assert SCSC.from_bank(model.bank, beta=0.3).settings.beta == 0.3
+
+
+def test_one_core_of_memory_whatever_the_number_of_filters_and_samples():
+    """The learned state is R^2 P: no array of K^2, and nothing grows with the samples."""
+
+    def state_bytes(n_filters, n_samples):
+        model = SCSC(3, n_filters, (3, 4), max_iter=2).fit(images(n_samples))
+        history = model._state.history
+        return history.h.nbytes + history.g.nbytes
+
+    assert state_bytes(4, 1) == state_bytes(400, 1) == state_bytes(4, 5)
+
+    def peak(n_filters, n_samples):
+        samples = images(n_samples, (32, 32))
+        model = SCSC(3, n_filters, (3, 4), max_iter=2).fit(samples[:1])  # buffers and caches
+        tracemalloc.start()
+        model.fit(samples)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return peak
+
+    assert peak(20, 12) < 1.1 * peak(20, 2)
+    box = 36 * 36
+    assert peak(400, 2) - peak(100, 2) < 300 * box * 4 * 3.5  # a few K x P maps
+    assert peak(400, 2) < 400 * 400 * box * 4 / 20  # far from one K x K x P array
+
+
+# --- wrong arguments ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"n_base": 0}, "n_base must be a whole number from 1 on, but is 0"),
+        ({"n_base": 2.5}, "n_base must be a whole number"),
+        ({"n_filters": True}, "n_filters"),
+        ({"filter_shape": 11}, "filter_shape must be a tuple"),
+        ({"filter_shape": ()}, "filter_shape must have 1 to 4"),
+        ({"filter_shape": (3, 0)}, "each length of filter_shape"),
+        ({"filter_shape": (1, 2, 3, 4, 5)}, "1 to 4"),
+        ({"n_joint": -1}, "n_joint"),
+        ({"beta": 0}, "beta must be finite and above 0, but is 0"),
+        ({"beta": float("nan")}, "beta"),
+        ({"beta": "10%"}, "beta must be a number"),
+        ({"ball": "l3"}, "ball must be one of 'l2', 'l1', but is 'l3'"),
+        ({"radius": -1}, "radius"),
+        ({"weights": "none"}, "weights must be one of"),
+        ({"weights": "identity"}, "n_filters must equal n_base"),
+        ({"max_iter": 0}, "max_iter"),
+        ({"tol": -1e-3}, "tol"),
+        ({"forget": 1.0}, "forget must be finite and at least 0 and below 1"),
+        ({"seed": -1}, "seed"),
+        ({"dtype": "float16"}, "dtype must be one of"),
+    ],
+)
+def test_wrong_arguments_fail_when_the_object_is_made(arguments, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        SCSC(**arguments)
+
+
+@pytest.mark.parametrize("share", [0, 1, -0.1, float("nan"), "0.1"])
+def test_relative_beta_is_between_zero_and_one(share):
+    with pytest.raises((TypeError, ValueError), match="relative beta"):
+        Relative(share)
+
+
+good = np.ones((14, 13))
+holed = np.where(np.arange(13) == 3, np.nan, good)
+
+
+@pytest.mark.parametrize(
+    ("x", "mask", "message"),
+    [
+        (np.ones(14), None, r"must have 2 axes \(0 joint, then 2 shift\).*\(14,\)"),
+        (np.ones((0, 13)), None, "empty"),
+        (good.astype(complex), None, "complex128"),
+        (good.astype(object), None, "object"),
+        (good > 0, None, "bool"),
+        (holed, None, "NaN or infinite values: pass a mask"),
+        (np.where(holed > 0, np.inf, good), None, "infinite"),
+        (holed, good > 0, "where its mask is True"),
+        (good, np.ones((3, 3), bool), r"mask has the shape \(3, 3\), but the sample \(14, 13\)"),
+        (good, good < 0, "nothing was measured"),
+        (good, 2 * good, "True .measured. and False"),
+        ("a", None, "real numbers"),
+    ],
+)
+def test_wrong_samples_fail_at_the_door(x, mask, message):
+    model = SCSC(**SMALL).fit(images())
+    before = model.bank.id
+    for use in (model.partial_fit, model.encode):
+        with pytest.raises((TypeError, ValueError), match=message):
+            use(x, mask)
+    assert model.bank.id == before
+
+
+def test_larger_samples_and_other_joint_axes_are_refused():
+    model = SCSC(**SMALL).fit(images())
+    with pytest.raises(ValueError, match="may be smaller, not larger"):
+        model.partial_fit(np.ones((15, 13)))
+    joint = SCSC(**SMALL, n_joint=1).fit(images(2, (3, 14, 13)))
+    for use in (joint.partial_fit, joint.encode):
+        with pytest.raises(ValueError, match="joint axes of lengths"):
+            use(np.ones((4, 14, 13)))
+
+
+def test_nothing_learned_yet_is_said(tmp_path):
+    model = SCSC(**SMALL)
+    for use in (lambda: model.bank, lambda: model.encode(good)):
+        with pytest.raises(ValueError, match="call fit or partial_fit"):
+            use()
+    with pytest.raises(ValueError, match="nothing to write"):
+        model.checkpoint(tmp_path / "a.scsc")
+
+
+def test_an_iterator_cannot_be_passed_through_twice():
+    with pytest.raises(ValueError, match="only once"):
+        SCSC(**SMALL).fit(iter(images()), passes=2)
+    with pytest.raises(ValueError, match="passes"):
+        SCSC(**SMALL).fit(images(), passes=0)
