@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import os
@@ -121,12 +122,8 @@ def test_damage_is_noticed_or_harmless(tmp_path_factory, data):
             place = data.draw(st.integers(0, len(content) - 1))
             content[place] = data.draw(st.integers(0, 255))
     path.write_bytes(content)
-    try:
-        bank = FilterBank.load(path)
-    except FileFormatError as error:
-        assert "bank.scsc" in str(error)
-    else:
-        assert np.isfinite(bank.filters).all()
+    with contextlib.suppress(FileFormatError):  # anything else is a failure
+        assert np.isfinite(FilterBank.load(path).filters).all()
 
 
 class RunsCode:

@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import imageio.v3 as iio
+import numpy as np
+
+from napari_scsc import FilterBank, pictures, samples
+
+
+def test_demo_leaves_pictures_and_a_bank(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-m", "napari_scsc.demo", "--out", str(tmp_path / "new" / "folder")],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    folder = tmp_path / "new" / "folder"
+    for name in ("base-filters-B.png", "weights-W.png", "image-and-reconstruction.png"):
+        assert iio.imread(folder / name).std() > 10
+    assert FilterBank.load(folder / "tissue.scsc").n_base == 12
+
+
+def test_sample_is_the_same_everywhere_and_in_range():
+    one, two = samples.tissue((64, 80)), samples.tissue((64, 80))
+    np.testing.assert_array_equal(one, two)
+    assert one.dtype == np.float32
+    assert one.min() >= 0
+    assert one.max() <= 1
+    assert one.std() > 0.05
+    assert not np.array_equal(one, samples.tissue((64, 80), seed=1))
+
+
+def test_diverging_colours_are_white_at_zero_and_differ_by_sign():
+    picture = pictures.diverging(np.array([[-1.0, 0.0, 1.0]]))
+    assert (picture[0, 1] > 240).all()
+    assert picture[0, 0, 2] > picture[0, 0, 0]  # blue
+    assert picture[0, 2, 0] > picture[0, 2, 2]  # orange
+    assert (pictures.diverging(np.zeros((2, 2))) > 240).all()
+
+
+def test_mosaic_holds_every_filter_once():
+    filters = np.zeros((5, 3, 4))
+    filters[:, 1, 1] = [1, 2, 3, 4, 5]
+    picture = pictures.mosaic(filters)
+    orange = (picture[..., 0].astype(int) - picture[..., 2] > 100).sum()
+    assert orange == 5
+
+
+def test_grey_runs_from_black_to_white():
+    picture = pictures.grey(np.array([[0.0, 0.5, 1.0, 9.0]]), 0, 1)
+    assert picture[0, :, 0].tolist() == [0, 128, 255, 255]
+    assert pictures.grey(np.ones((2, 2))).dtype == np.uint8
