@@ -36,8 +36,10 @@ def run(report, *, data, quick):
     for name, (train, test) in sets.items():
         if name == "fruit" or not quick:
             _learn_online(report, curves, name, train, test)
-            _learn_ours(report, curves, name, "OCSC", 0, _OCSC, train, test, evaluate=(1, 3, 10))
             _learn_batch(report, name, train, test, iterations=5 if quick else 30)
+    # OCSC takes minutes a set, nearly all of it in its K x K systems: one set tells.
+    train, test = sets["fruit"]
+    _learn_ours(report, curves, "fruit", "OCSC", 0, _OCSC, train, test, evaluate=(1, 3, 10))
     report.extra("curves", curves.rows)
     for name in sets:
         _judge(report, curves, name)

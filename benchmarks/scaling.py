@@ -16,11 +16,12 @@ from napari_scsc import SCSC
 
 _SUPPORT = (11, 11)
 _STANDARD = {"K": 100, "R": 10, "length": 100, "N": 1}
-_CODE_ITERATIONS = 5  # where only memory counts
+_CODE_ITERATIONS = 5  # of a learned sample: its memory does not depend on them
 # What the paper's formulas say at fixed other sizes, when the leading term is all that counts.
 _PAPER = {
     "code_ms": {"K": "1", "R": "1", "P": "1 (and log P)", "N": "0"},
     "filter_ms": {"K": "0", "R": "2", "P": "1 (and log P)", "N": "0"},
+    "learn_ms": {"K": "-", "R": "-", "P": "-", "N": "0"},
     "history_mb": {"K": "0", "R": "2", "P": "1", "N": "0"},
     "state_mb": {"K": "0", "R": "2", "P": "1", "N": "0"},
     "peak_mb": {"K": "-", "R": "-", "P": "-", "N": "0"},
@@ -45,7 +46,7 @@ def run(report, *, data, quick):
         for row in rows:
             report.add(**row)
         for quantity, paper in _PAPER.items():
-            slope = exponent(values, [row[quantity] for row in rows])
+            slope = exponent(_sizes(axis, rows), [row[quantity] for row in rows])
             exponents.append({"of": quantity, "in": axis, "exponent": slope, "paper": paper[axis]})
     report.extra("exponents", exponents)
     found = {(row["of"], row["in"]): row["exponent"] for row in exponents}
@@ -57,9 +58,14 @@ def run(report, *, data, quick):
     _draw(report, sweeps(quick))
 
 
+def _sizes(axis, rows):
+    """P is the padded box, in which all the work is done."""
+    return [row["box" if axis == "P" else axis] for row in rows]
+
+
 def exponent(sizes, values):
     """Slope of a straight line through the logarithms; rounded, so that constant means zero."""
-    return round(float(np.polyfit(np.log(sizes), np.log(values), 1)[0]), 6)
+    return round(float(np.polyfit(np.log(sizes), np.log(values), 1)[0]), 6) + 0.0  # never -0
 
 
 def _measure(axis, values, repeats):
@@ -67,12 +73,13 @@ def _measure(axis, values, repeats):
     timers = {value: _timers(case) for value, case in zip(values, cases, strict=True)}
     times = {
         name: interleaved({value: timers[value][name] for value in values}, repeats)
-        for name in ("code_ms", "filter_ms")
+        for name in ("code_ms", "filter_ms", "learn_ms")
     }
     return [
         {
             "sweep": axis,
             **case,
+            "box": timers[value]["box"],
             **{name: 1e3 * statistics.median(times[name][value]) for name in times},
             **_memory(case),
         }
@@ -85,9 +92,10 @@ def _case(axis, value):
 
 
 def _timers(case):
-    """What measures one code iteration and one filter iteration, in seconds."""
+    """What measures a code iteration, a filter iteration and a learned sample, in seconds."""
     shift = (case["length"],) * 2
-    timer = CodeTimer(*problem_and_weights(case["K"], case["R"], shift, _SUPPORT))
+    problem, weights = problem_and_weights(case["K"], case["R"], shift, _SUPPORT)
+    timer = CodeTimer(problem, weights)
     timer.solve(5)
     model = _learn(case)
     step, history = model._state.step, model._state.history
@@ -95,11 +103,21 @@ def _timers(case):
 
     def filter_seconds(early=2, measured=20):
         times = []
-        for step.max_iter in (early, early + measured):
+        for iterations in (early, early + measured):
+            step.max_iter = iterations
             times.append(seconds_of(lambda: step.update(history)))
         return (times[1] - times[0]) / measured
 
-    return {"code_ms": timer.seconds, "filter_ms": filter_seconds}
+    def learning_seconds():
+        state = _learn(case)._state
+        return state.seconds / state.n_seen
+
+    return {
+        "code_ms": timer.seconds,
+        "filter_ms": filter_seconds,
+        "learn_ms": learning_seconds,
+        "box": problem.geometry.size,
+    }
 
 
 def _memory(case):
@@ -108,13 +126,23 @@ def _memory(case):
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     state = model._state
-    history = state.history.h.nbytes + state.history.g.nbytes
-    others = (state.step.filters, state.step.dual, state.mean_weights)
     return {
-        "history_mb": history / 1e6,
-        "state_mb": (history + sum(array.nbytes for array in others)) / 1e6,
+        "history_mb": _bytes_of_arrays(state.history) / 1e6,
+        "state_mb": _bytes_of_arrays(state, state.step, state.history) / 1e6,
         "peak_mb": peak / 1e6,
     }
+
+
+def _bytes_of_arrays(*owners):
+    """All arrays that these objects hold, whatever their names; each buffer once."""
+    buffers = {}
+    for owner in owners:
+        for value in vars(owner).values():
+            if isinstance(value, np.ndarray):
+                while isinstance(value.base, np.ndarray):
+                    value = value.base
+                buffers[id(value)] = value.nbytes
+    return sum(buffers.values())
 
 
 def _learn(case):
@@ -126,8 +154,9 @@ def _learn(case):
 
 def _draw(report, values):
     axes = report.figure(columns=4)
-    for ax, (axis, sizes) in zip(axes, values.items(), strict=True):
+    for ax, axis in zip(axes, values, strict=True):
         rows = [row for row in report.rows if row["sweep"] == axis]
+        sizes = _sizes(axis, rows)
         for quantity in _PAPER:
             relative = [row[quantity] / rows[0][quantity] for row in rows]
             ax.loglog(sizes, relative, "o-", label=quantity.split("_")[0])

@@ -8,7 +8,7 @@ few values.
 
 What is particular here is that an iteration evaluates one point, not two. The objective is taken
 at the extrapolated point, where the gradient is needed anyway, and the plain iterate is evaluated
-only when the extrapolated one was refused, or when it is the turn of the step sizes to be tested.
+only when the extrapolated one was refused, or while the step sizes are still being stretched.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ Array = NDArray[Any]
 MEMORY = 5
 """How many last values of F an extrapolated point is compared with (q of niAPG)."""
 
-_TEST_EVERY = 5
+_TEST_EVERY = 5  # iterations between two tests of the step sizes, until they are longest
+_LOOK_EVERY = 10  # iterations between two looks at the energy of Z, on which the step of W depends
 _TINY = 1e-30
 _LONGER = 0.75  # factor on the curvature after a step that passed its test
 _SHORTER = 2.0  # after one that failed
@@ -102,10 +103,10 @@ def solve(
         step_z = 1 / max(curvature * problem.largest_gain * operator_norm(w_y) ** 2, _TINY)
         gradient_w, slope, square = maps.descend(w_y, step_z, beta, a)
         model = smooth + slope + square / (2 * step_z)  # of f near y; above it, if steps are sound
-        test = iteration % _TEST_EVERY == 0
+        test = curvature > _LEAST_CURVATURE and iteration % _TEST_EVERY == 0
         w_old, w = w, w_y
         if w_y is not None and not fixed_weights:
-            if test or energy == 0:
+            if iteration % _LOOK_EVERY == 0 or energy == 0:
                 energy = largest_energy(maps.z)
             step_w = 1 / max(max(curvature, 2.0) * problem.largest_gain * energy, _TINY)
             w = project_columns(w_y - w_y.dtype.type(step_w) * gradient_w, ball, radius)
