@@ -185,3 +185,33 @@ def test_admm_solves_the_same_problem():
     assert slow.objective[-1] == pytest.approx(fast.objective[-1], rel=0.05)
     assert slow.violation[-1] < 1e-2 * max(slow.violation)
     assert (np.linalg.norm(slow.weights, axis=0) <= 1 + 1e-6).all()
+
+
+def test_step_back_undoes_a_step():
+    problem, _, w, _ = make()
+    first = code.solve(problem, w, beta=0.1, max_iter=10, tol=0)
+    maps = code._CodeMaps(problem, w.shape[1], first.codes)
+    problem.evaluate()
+    problem.gradient()
+    before = maps.z.copy()
+    maps.descend(w, 0.01, 0.1, 0.6)
+    assert not np.allclose(maps.z, before)
+    maps.step_back(0.6)
+    np.testing.assert_allclose(maps.z, before, atol=1e-12)
+
+
+@pytest.mark.parametrize("signs", [(1, 1), (1, -1)])
+def test_energy_is_the_largest_eigenvalue(signs):
+    z = np.random.default_rng(1).standard_normal(50)
+    pair = np.stack([sign * z for sign in signs])
+    assert code.largest_energy(pair) == pytest.approx(2 * z @ z)
+    assert code.largest_energy(np.zeros((3, 5))) == 0
+
+
+def test_rule_holds_when_steps_fail():
+    """Steps that are far too long at first: refused, undone and shortened until they are sound."""
+    problem, _, w, _ = make((30, 30), (5, 5), n_base=8, n_filters=20)
+    problem.largest_gain /= 30
+    solution = code.solve(problem, w, beta=0.1, max_iter=150, tol=0)
+    assert keeps_the_rule(solution.objective)
+    assert solution.objective[-1] < 0.5 * solution.objective[0]

@@ -36,6 +36,7 @@ _TINY = 1e-30
 _LONGER = 0.75  # factor on the curvature after a step that passed its test
 _SHORTER = 2.0  # after one that failed
 _LEAST_CURVATURE = 0.2  # of the bound; beyond it a step fails too often to pay for its restarts
+_LEAST_MOMENTUM = 0.01  # with none at all a step could not be undone
 _BLOCK_VALUES = 200_000  # of a K x block working array: it stays in the second-level cache
 
 
@@ -99,16 +100,16 @@ def solve(
             tick()
         problem.gradient()
         faster = (1 + math.sqrt(1 + 4 * speed * speed)) / 2
-        a = (speed - 1) / faster
+        a = max((speed - 1) / faster, _LEAST_MOMENTUM)
         step_z = 1 / max(curvature * problem.largest_gain * operator_norm(w_y) ** 2, _TINY)
         gradient_w, slope, square = maps.descend(w_y, step_z, beta, a)
         model = smooth + slope + square / (2 * step_z)  # of f near y; above it, if steps are sound
         test = curvature > _LEAST_CURVATURE and iteration % _TEST_EVERY == 0
         w_old, w = w, w_y
-        if w_y is not None and not fixed_weights:
-            if iteration % _LOOK_EVERY == 0 or energy == 0:
-                energy = largest_energy(maps.z)
-            step_w = 1 / max(max(curvature, 2.0) * problem.largest_gain * energy, _TINY)
+        if iteration % _LOOK_EVERY == 0 or energy == 0:
+            energy = 0.0 if fixed_weights else largest_energy(maps.z)
+        if w_y is not None and energy > 0:
+            step_w = 1 / (max(curvature, 2.0) * problem.largest_gain * energy)
             w = project_columns(w_y - w_y.dtype.type(step_w) * gradient_w, ball, radius)
             change = (w - w_y).astype(np.float64)
             model += float(np.vdot(gradient_w, change) + np.vdot(change, change) / (2 * step_w))
@@ -123,14 +124,13 @@ def solve(
         smooth, total = objective(w_y, maps.y, maps.norm_y)
         if total > max(history[-MEMORY:]):
             # Refused: go on without momentum, from the plain iterate if its step was sound.
-            smooth, total = objective(w, maps.z, maps.norm)
-            if smooth > limit:
+            if objective(w, maps.z, maps.norm)[0] > limit:
                 curvature *= _SHORTER
-                if maps.step_back(a):
-                    w = w_old
-                    smooth, total = objective(w, maps.z, maps.norm)
+                maps.step_back(a)
+                w = w_old
             maps.stop()
             w_y, speed = w, 1.0
+            smooth, total = objective(w, maps.z, maps.norm)
         history.append(total)
         if _has_settled(history, tol):
             converged = True
@@ -224,14 +224,11 @@ class _CodeMaps:
         slope, square, self.norm, self.norm_y = sums.tolist()
         return gradient_w.astype(self.z.dtype), slope, square
 
-    def step_back(self, a: float) -> bool:
-        """Undo the last ``descend``; False where it had no momentum to tell where it came from."""
-        if a == 0:
-            return False
+    def step_back(self, a: float) -> None:
+        """Undo the last ``descend``: y = z + a (z - old) tells where z came from."""
         self.y -= self.z
         self.y /= self.y.dtype.type(-a)
         self.z += self.y
-        return True
 
     def stop(self) -> None:
         """Take the momentum away: y is z again."""
@@ -239,9 +236,10 @@ class _CodeMaps:
         self.norm = self.norm_y = float(np.abs(self.z).sum(dtype=np.float64))
 
 
-def largest_energy(z: Array, rounds: int = 2) -> float:
+def largest_energy(z: Array, rounds: int = 3) -> float:
     """Largest eigenvalue of Z Z^T by power iteration, never building it."""
-    u = z @ z.sum(axis=0)  # already one round, from a vector of ones
+    # Any fixed vector will do, but one that no symmetry of a code makes orthogonal to it.
+    u = np.random.default_rng(0).standard_normal(len(z)).astype(z.dtype)
     energy = 0.0
     for _ in range(rounds):
         norm = float(np.linalg.norm(u))
