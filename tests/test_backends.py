@@ -111,6 +111,16 @@ def test_unusable_memory_of_plans_is_no_error(monkeypatch, tmp_path, state):
     assert plan.spectrum[0, 0, 0] == pytest.approx(120)
 
 
+@pytest.mark.skipif(fft.pyfftw is None, reason="pyFFTW is not installed")
+def test_plans_of_others_are_not_forgotten(monkeypatch, tmp_path):
+    monkeypatch.setenv("NAPARI_SCSC_CACHE", str(tmp_path))
+    array = fft.pyfftw.empty_aligned((30, 21), "complex64")
+    fft.pyfftw.FFTW(array, array.copy(), flags=("FFTW_MEASURE",))
+    before = fft.pyfftw.export_wisdom()
+    RealFFT(2, (22, 20), "float32")
+    assert fft.pyfftw.export_wisdom() == before
+
+
 def test_fast_lengths_are_even_and_smooth():
     for n in range(2, 700):
         length = fast_length(n)

@@ -4,6 +4,7 @@ import dataclasses
 import subprocess
 import sys
 import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 import references
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from threadpoolctl import threadpool_info
 
 from napari_scsc import SCSC, FilterBank, Relative, ZeroCodeWarning
 from napari_scsc.solver.filters import FilterStep, project_filters
@@ -182,6 +184,73 @@ def test_samples_of_a_batch_are_coded_with_the_same_filters():
     assert not np.array_equal(alone.bank.filters, model.bank.filters)
 
 
+def test_forgetting_does_not_depend_on_the_batch():
+    counts = [
+        SCSC(**SMALL, forget=0.5).fit(images(), batch=batch)._state.history.count
+        for batch in (1, 2, 4)
+    ]
+    assert counts == [1.875] * 3
+
+
+def test_coding_in_many_threads_equals_coding_in_one():
+    model = SCSC(**SMALL).fit(images())
+    samples = [x[: 14 - i % 3] for i, x in enumerate(images(12, seed=5))]
+    expected = [model.encode(x).Z for x in samples]
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda x: model.encode(x).Z, samples))
+    for a, b in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_blas_has_one_thread_inside_and_its_own_number_outside():
+    def threads():
+        return {i["num_threads"] for i in threadpool_info() if i["user_api"] == "blas"}
+
+    before, inside = threads(), []
+    model = SCSC(**SMALL)
+    list(model.iter_fit(images(2), tick=lambda: inside.append(threads())))
+    assert all(found <= {1} for found in inside)
+    assert inside
+    assert threads() == before
+
+
+def test_others_see_only_finished_filters(monkeypatch):
+    """Whoever looks while the filter step runs sees the filters of before."""
+    model = SCSC(**SMALL).fit(images()[:2])
+    seen = []
+    step = FilterStep.update
+
+    def watched(self, history):
+        seen.append(model.bank.id)
+        report = step(self, history)
+        seen.append(model.bank.id)
+        return report
+
+    before = model.bank.id
+    monkeypatch.setattr(FilterStep, "update", watched)
+    model.partial_fit(images()[2])
+    assert seen == [before, before]
+    assert model.bank.id != before
+
+
+def test_interrupted_filter_step_leaves_a_usable_model(monkeypatch):
+    samples = images()
+    model = SCSC(**SMALL).fit(samples[:2])
+    before = model.bank.id
+    with monkeypatch.context() as patched:
+        patched.setattr("napari_scsc.solver.filters.invert", _out_of_memory)
+        with pytest.raises(MemoryError):
+            model.partial_fit(samples[2])
+    assert model.bank.id == before
+    assert model.n_seen == model._state.history.count == 3
+    model.partial_fit(samples[3])
+    assert np.isfinite(model.bank.filters).all()
+
+
+def _out_of_memory(*_):
+    raise MemoryError
+
+
 def test_double_precision_agrees_with_single():
     single = SCSC(**SMALL).fit(images()).bank.filters
     double = SCSC(**SMALL, dtype="float64").fit(images()).bank.filters
@@ -335,6 +404,40 @@ def test_cancelled_sample_leaves_no_trace():
     assert model.fit(samples[2:]).bank.id == expected
 
 
+def test_bank_obeys_changed_arguments():
+    bank = SCSC(**SMALL).fit(images()).bank
+    x = images()[0]
+    for changes, order in (({"radius": 0.2}, 2), ({"ball": "l1"}, 1)):
+        model = SCSC.from_bank(bank, weights="shared", **changes)
+        norms = np.linalg.norm(model.encode(x).W, order, axis=0)
+        assert (norms <= model.settings.radius * (1 + 1e-5)).all()
+    assert SCSC.from_bank(bank, n_filters=9).encode(x).W.shape == (3, 9)
+    assert SCSC.from_bank(bank, weights="identity").encode(x).Z.shape[0] == 3
+    with pytest.raises(ValueError, match="n_base of the bank is 3, it cannot be 7"):
+        SCSC.from_bank(bank, n_base=7)
+    odd = FilterBank(bank.filters, settings={"zzz": 1})
+    with pytest.raises(ValueError, match="'zzz', which is not an argument"):
+        SCSC.from_bank(odd)
+
+
+def test_warning_points_at_the_caller():
+    model = SCSC(**SMALL).fit(images())
+    with pytest.warns(ZeroCodeWarning) as caught:
+        model.encode(np.zeros((14, 13)))
+        model.partial_fit(np.zeros((14, 13)))
+    assert {warning.filename for warning in caught} == {__file__}
+
+
+def test_masked_arrays_bring_their_mask():
+    mask = np.random.default_rng(0).random((14, 13)) < 0.8
+    model = SCSC(**SMALL).fit(images())
+    x = np.where(mask, images()[0], 1e9)
+    found = model.encode(np.ma.array(x, mask=~mask))
+    np.testing.assert_array_equal(found.Z, model.encode(x, mask).Z)
+    with pytest.raises(ValueError, match="masked array already"):
+        model.encode(np.ma.array(x, mask=~mask), mask)
+
+
 def test_bank_is_enough_to_code_and_to_go_on():
     samples = images()
     model = SCSC(**SMALL).fit(samples)
@@ -354,6 +457,8 @@ def test_one_core_of_memory_whatever_the_number_of_filters_and_samples():
         return history.h.nbytes + history.g.nbytes
 
     assert state_bytes(4, 1) == state_bytes(400, 1) == state_bytes(4, 5)
+    doubled = SCSC(6, 4, (3, 4), max_iter=2).fit(images(1))._state.history.h.nbytes
+    assert doubled == 4 * SCSC(3, 4, (3, 4), max_iter=2).fit(images(1))._state.history.h.nbytes
 
     def peak(n_filters, n_samples):
         samples = images(n_samples, (32, 32))
@@ -376,7 +481,7 @@ def test_one_core_of_memory_whatever_the_number_of_filters_and_samples():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"n_base": 0}, "n_base must be a whole number from 1 on, but is 0"),
+        ({"n_base": 0}, "n_base must be a whole number from 1 to 10000, but is 0"),
         ({"n_base": 2.5}, "n_base must be a whole number"),
         ({"n_filters": True}, "n_filters"),
         ({"filter_shape": 11}, "filter_shape must be a tuple"),
@@ -424,6 +529,7 @@ holed = np.where(np.arange(13) == 3, np.nan, good)
         (holed, None, "NaN or infinite values: pass a mask"),
         (np.where(holed > 0, np.inf, good), None, "infinite"),
         (holed, good > 0, "where its mask is True"),
+        (np.where(good > 0, -3.4e38, good), None, "up to 3.4e.38.*pass a mask"),
         (good, np.ones((3, 3), bool), r"mask has the shape \(3, 3\), but the sample \(14, 13\)"),
         (good, good < 0, "nothing was measured"),
         (good, 2 * good, "True .measured. and False"),

@@ -148,6 +148,16 @@ def test_missing_values_are_never_looked_at():
         np.testing.assert_array_equal(gradient, results[0][1])
 
 
+def test_largest_gain_of_filters_that_cancel_is_not_zero():
+    problem, filters, _, _ = make((3,), (9, 9), (3, 3), n_base=2)
+    one = filters[:1]
+    alone = Problem(problem.geometry, 1, "float64")
+    alone.set_filters(one)
+    gain = alone.largest_gain
+    problem.set_filters(np.concatenate([one, -one]))
+    assert problem.largest_gain == pytest.approx(2 * gain, rel=1e-3)
+
+
 def test_largest_gain_bounds_the_forward_operator():
     for joint, shift, support in SHAPES[:6]:
         problem, _, _, rng = make(joint, shift, support)

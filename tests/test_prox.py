@@ -40,6 +40,11 @@ def test_projection_leaves_the_ball_alone(ball, w):
     np.testing.assert_allclose(project_columns(inside, ball, 1.0), inside, rtol=1e-6, atol=1e-9)
 
 
+def test_l1_projection_of_large_values():
+    w = np.array([[3e7], [1e7], [-2.0]], np.float32)
+    np.testing.assert_allclose(project_columns(w, "l1", 1.0), [[1], [0], [0]])
+
+
 def test_precision_is_kept():
     w = np.ones((3, 2), np.float32)
     assert soft_threshold(w, 0.5).dtype == np.float32

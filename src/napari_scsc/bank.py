@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -50,7 +51,7 @@ class FilterBank:
     def __post_init__(self) -> None:
         filters = _read_only(self.filters, "filters")
         weights = None if self.weights is None else _read_only(self.weights, "weights")
-        checks.whole("n_joint", self.n_joint, 0)
+        n_joint = checks.whole("n_joint", self.n_joint, 0)
         if not 1 <= filters.ndim - 1 - self.n_joint <= 4:
             raise ValueError(
                 f"filters of shape {filters.shape} with n_joint={self.n_joint} leave "
@@ -62,10 +63,15 @@ class FilterBank:
             raise ValueError(
                 f"weights must have the shape ({len(filters)}, K), but have {weights.shape}"
             )
+        object.__setattr__(self, "n_joint", n_joint)
         object.__setattr__(self, "filters", filters)
         object.__setattr__(self, "weights", weights)
-        object.__setattr__(self, "settings", MappingProxyType(dict(self.settings)))
-        object.__setattr__(self, "info", MappingProxyType(dict(self.info)))
+        for name in ("settings", "info"):
+            object.__setattr__(self, name, MappingProxyType(_as_json(getattr(self, name), name)))
+
+    def __reduce__(self) -> tuple[Any, ...]:  # a mapping proxy cannot be pickled
+        arguments = (self.filters, self.n_joint, self.weights, dict(self.settings), dict(self.info))
+        return FilterBank, arguments
 
     @property
     def n_base(self) -> int:
@@ -113,6 +119,14 @@ class FilterBank:
                 settings=header.get("settings", {}),
                 info=header.get("info", {}),
             )
+
+
+def _as_json(values: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """Return what will be there after saving and loading: lists for tuples, and so on."""
+    try:
+        return dict(json.loads(json.dumps(dict(values), allow_nan=False)))
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must hold only what JSON can: {error}") from None
 
 
 def _read_only(array: Array, name: str) -> Array:

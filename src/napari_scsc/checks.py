@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 Array = NDArray[Any]
 
@@ -40,9 +40,13 @@ def real(
         allowed += f" and below {below:g}"
     if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
         raise TypeError(f"{name} must be a number, {allowed}, but is {value!r}")
-    if not math.isfinite(value) or value <= above or value < least or value >= below:
-        raise ValueError(f"{name} must be {allowed}, but is {value!r}")
-    return float(value)
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number) or number <= above or number < least or number >= below:
+        raise ValueError(f"{name} must be {allowed}, but is {value!r:.40}")
+    return number
 
 
 def choice(name: str, value: Any, allowed: Sequence[str]) -> str:
@@ -52,12 +56,18 @@ def choice(name: str, value: Any, allowed: Sequence[str]) -> str:
     return value
 
 
-def sample(x: Any, n_joint: int, n_shift: int, mask: Any = None) -> tuple[Array, Array | None]:
+def sample(
+    x: Any, n_joint: int, n_shift: int, mask: Any = None, dtype: DTypeLike = np.float32
+) -> tuple[Array, Array | None]:
     """Return a sample and its mask as arrays, checked; neither is ever written to.
 
     ``mask`` is True where the sample was measured; it has the shape of the sample or of its shift
-    axes. Values where it is False are not looked at.
+    axes. Values where it is False are not looked at. ``dtype`` is that of the computation.
     """
+    if isinstance(x, np.ma.MaskedArray):
+        if mask is not None:
+            raise ValueError("the sample is a masked array already: pass its data with the mask")
+        x, mask = x.data, ~np.ma.getmaskarray(x)
     array = np.asarray(x)
     if array.dtype.kind not in "fiu":
         raise TypeError(
@@ -70,15 +80,22 @@ def sample(x: Any, n_joint: int, n_shift: int, mask: Any = None) -> tuple[Array,
         )
     if array.size == 0:
         raise ValueError(f"the sample is empty: its shape is {array.shape}")
-    if mask is None:
-        if not _all_finite(array):
-            raise ValueError(
-                "the sample holds NaN or infinite values: pass a mask that is False there"
-            )
-        return array, None
-    known = _mask(mask, array.shape, array.shape[n_joint:])
-    if not _all_finite(array) and not _all_finite(np.where(known, array, 0)):
-        raise ValueError("the sample holds NaN or infinite values where its mask is True")
+    known = None if mask is None else _mask(mask, array.shape, array.shape[n_joint:])
+    measured = array if known is None else np.where(known, array, array.dtype.type(0))
+    if not _all_finite(measured):
+        raise ValueError(
+            "the sample holds NaN or infinite values: pass a mask that is False there"
+            if known is None
+            else "the sample holds NaN or infinite values where its mask is True"
+        )
+    # Squares of values are summed: they must not overflow.
+    largest = max(abs(float(measured.max())), abs(float(measured.min())))
+    limit = float(np.finfo(np.dtype(dtype)).max) ** 0.5 * 1e-4
+    if largest > limit:
+        raise ValueError(
+            f"the sample holds values up to {largest:.3g}, and {np.dtype(dtype)} takes up to "
+            f"{limit:.0e}: if they mark missing data, pass a mask that is False there"
+        )
     return array, known
 
 

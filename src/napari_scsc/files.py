@@ -10,7 +10,8 @@ import contextlib
 import json
 import math
 import os
-import tempfile
+import secrets
+import stat
 import zipfile
 from collections.abc import Iterator, Mapping
 from io import BytesIO
@@ -43,9 +44,9 @@ def write(
     """Write the arrays and the header to ``path``, replacing what is there only when complete."""
     target = Path(path)
     lines = json.dumps({"kind": kind, "version": version, **header}, indent=1, allow_nan=False)
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
     try:
-        with os.fdopen(handle, "wb") as stream:
+        with open(temporary, "xb") as stream:
             with zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as archive:
                 archive.writestr(_HEADER, lines)
                 for name, array in arrays.items():
@@ -54,7 +55,8 @@ def write(
                         npy.write_array(member, little, version=(1, 0), allow_pickle=False)
             stream.flush()
             os.fsync(stream.fileno())
-        _copy_permissions(target, temporary)
+        if target.exists():
+            os.chmod(temporary, stat.S_IMODE(target.stat().st_mode))
         os.replace(temporary, target)
     except BaseException:
         with contextlib.suppress(OSError):
@@ -62,38 +64,28 @@ def write(
         raise
 
 
-def _copy_permissions(target: Path, temporary: str) -> None:
-    """Give the new file the mode of the old one, or the usual one: mkstemp's is private."""
-    if target.exists():
-        mode = target.stat().st_mode & 0o777
-    else:
-        mask = os.umask(0)
-        os.umask(mask)
-        mode = 0o666 & ~mask
-    os.chmod(temporary, mode)
-
-
 def read(
     path: str | os.PathLike[str], kind: str, version: int
 ) -> tuple[dict[str, Any], dict[str, Array]]:
     """Read what ``write`` wrote, or raise FileFormatError saying what is wrong with it."""
-    try:
-        with open(path, "rb") as stream, zipfile.ZipFile(stream) as archive:
-            members = _members(archive, os.fstat(stream.fileno()).st_size)
-            header = _read_header(archive, members, kind, version)
-            arrays = {
-                name.removesuffix(".npy"): _read_array(archive, info)
-                for name, info in members.items()
-                if name.endswith(".npy")
-            }
-    except FileFormatError as error:
-        raise FileFormatError(f"{os.fspath(path)}: {error}") from None
-    except OSError:
-        raise
-    except Exception as error:  # zipfile and its codecs raise many kinds on a damaged file
-        raise FileFormatError(
-            f"{os.fspath(path)}: not a readable {kind} file ({type(error).__name__}: {error})"
-        ) from error
+    if Path(path).exists() and not Path(path).is_file():  # opening a pipe would wait for ever
+        raise FileFormatError(f"{os.fspath(path)}: not a file")
+    with open(path, "rb") as stream:
+        try:
+            with zipfile.ZipFile(stream) as archive:
+                members = _members(archive, os.fstat(stream.fileno()).st_size)
+                header = _read_header(archive, members, kind, version)
+                arrays = {
+                    name.removesuffix(".npy"): _read_array(archive, info)
+                    for name, info in members.items()
+                    if name.endswith(".npy")
+                }
+        except FileFormatError as error:
+            raise FileFormatError(f"{os.fspath(path)}: {error}") from None
+        except Exception as error:  # zipfile and its codecs raise many kinds on a damaged file
+            raise FileFormatError(
+                f"{os.fspath(path)}: not a readable {kind} file ({type(error).__name__}: {error})"
+            ) from error
     return header, arrays
 
 
@@ -104,7 +96,7 @@ def reporting(path: str | os.PathLike[str]) -> Iterator[None]:
         yield
     except KeyError as error:
         raise FileFormatError(f"{os.fspath(path)}: {error} is missing") from None
-    except (TypeError, ValueError, AttributeError) as error:
+    except (TypeError, ValueError, AttributeError, OverflowError) as error:
         raise FileFormatError(f"{os.fspath(path)}: {error}") from None
 
 

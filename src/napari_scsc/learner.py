@@ -8,7 +8,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, Literal
 
@@ -24,7 +24,7 @@ from napari_scsc.solver.pool import ProblemPool
 from napari_scsc.solver.problem import Geometry, Problem
 from napari_scsc.solver.prox import Ball
 from napari_scsc.solver.threads import single_threaded
-from napari_scsc.state import State, check_joint, first_weights, place
+from napari_scsc.state import State, check_joint, place, starting_weights
 
 Array = NDArray[Any]
 
@@ -61,7 +61,8 @@ class SCSC:
         The coding of a sample stops after ``max_iter`` iterations, or when the objective changes
         by less than ``tol`` of itself an iteration.
     forget : float
-        Share of the weight of all earlier samples that each new one takes away; 0 as in the paper.
+        Share of the weight of all earlier samples that each new one takes away in the statistics
+        from which the filters are computed; 0 as in the paper.
     seed : int
         Seed of the first filters and weights. The same seed, data and dtype give the same bits.
     dtype : {"float32", "float64"}
@@ -112,37 +113,43 @@ class SCSC:
 
     @property
     def bank(self) -> FilterBank:
-        """The filters as they are now."""
-        if self._state is None:
-            if self._bank is None:
-                raise ValueError("nothing was learned yet: call fit or partial_fit first")
-            return self._bank
-        return FilterBank(
-            filters=self._state.step.filters,
-            n_joint=self.settings.n_joint,
-            weights=self._state.mean_weights,
-            settings=self.settings.to_json(),
-            info={"n_samples": self.n_seen},
-        )
+        """The filters as they were after the last sample."""
+        if self._bank is None:
+            raise ValueError("nothing was learned yet: call fit or partial_fit first")
+        return self._bank
 
     @classmethod
     def from_bank(cls, bank: FilterBank, **changes: Any) -> SCSC:
         """Make a learner that codes with a bank and, when fitted, continues from its filters.
 
-        ``changes`` are arguments that differ from those with which the bank was learned.
+        ``changes`` are arguments that differ from those with which the bank was learned. With
+        another number of filters, or none of its own, the weights of the bank are not used.
         """
-        settings = {
-            **from_json(bank.settings),
-            **changes,
-            "n_base": bank.n_base,
-            "filter_shape": bank.support,
-            "n_joint": bank.n_joint,
-        }
-        if bank.weights is not None:
-            settings["n_filters"] = bank.weights.shape[1]
-        model = cls(**settings)
+        fixed = {"n_base": bank.n_base, "filter_shape": bank.support, "n_joint": bank.n_joint}
+        for name, value in fixed.items():
+            if changes.get(name, value) != value:
+                raise ValueError(f"{name} of the bank is {value}, it cannot be {changes[name]!r}")
+        arguments = {**from_json(bank.settings), **fixed, **changes}
+        if arguments.get("weights") == "identity":
+            arguments["n_filters"] = bank.n_base
+        elif bank.weights is not None:
+            arguments["n_filters"] = changes.get("n_filters", bank.weights.shape[1])
+        model = cls(**arguments)
+        if bank.weights is not None and bank.weights.shape[1] != model.settings.n_filters:
+            bank = replace(bank, weights=None)
         model._bank = bank
         return model
+
+    def _publish(self, state: State) -> None:
+        """Let others see the state: at once and as a copy, for they may be in other threads."""
+        self._state = state
+        self._bank = FilterBank(
+            filters=state.step.filters,
+            n_joint=self.settings.n_joint,
+            weights=state.mean_weights,
+            settings=self.settings.to_json(),
+            info={"n_samples": state.n_seen},
+        )
 
     # --- learning -------------------------------------------------------------------------------
 
@@ -218,22 +225,22 @@ class SCSC:
         placed = [place(x, mask, state.step.geometry) for x, mask in pairs]
         with single_threaded():
             coded = _map(lambda pair: self._code_for_learning(state, pair, tick), placed, n_jobs)
+            # From here on the samples count: if the filter step is interrupted, the filters are
+            # those of before, and the next sample brings them up to date.
+            self._state = state
             state.history.update([(c.maps, c.sample) for c in coded], self.settings.forget)
+            for c in coded:
+                state.count(c.weights)
             state.step.update(state.history)
-        for c in coded:
-            state.n_seen += 1
-            if state.mean_weights is not None and c.solution.weights is not None:
-                change = c.solution.weights - state.mean_weights
-                state.mean_weights = state.mean_weights + change / self.settings.real.type(
-                    state.n_seen
-                )
         state.seconds += time.perf_counter() - start
-        self._state = state
+        self._publish(state)
+        for c in coded:
+            _warn_of_silence(c.silence, stacklevel=4)
         return [
             Update(
                 sample=state.n_seen - len(coded) + i,
                 B=state.step.filters.copy(),
-                W=self._weights_of(c.solution, state.mean_weights),
+                W=self._weights_of(c.solution),
                 objective=c.solution.objective[-1],
                 sparsity=c.sparsity,
                 psnr=c.psnr,
@@ -250,39 +257,36 @@ class SCSC:
         pair: tuple[Array, Array | None],
         tick: Callable[[], None] | None,
     ) -> _Coded:
+        settings = self.settings
         with self._problems.borrow(state.step.geometry, state.step.filters) as problem:
             problem.set_sample(*pair)
-            solution = self._solve(
-                problem, state.mean_weights, self.settings.max_iter, self.settings.tol, tick
+            solution, silence = self._solve(
+                problem, state.mean_weights, settings.max_iter, settings.tol, tick
             )
-            if self.settings.weights == "shared":
-                solution = self._share(problem, solution, state.n_seen)
             maps, sample, reconstruction = problem.statistics()
             error = problem.mask * (problem.sample - reconstruction)
             square = float(np.einsum("cp,cp->", error, error, dtype=np.float64))
             mean_square = square / problem.n_measured
+            places = len(solution.codes) * math.prod(problem.geometry.reach)
+            weights = solution.weights
+            if settings.weights == "shared":
+                # Alternate: the code fixed, the sample says how it would improve the one W of all.
+                weights = code.refine_weights(
+                    problem,
+                    solution,
+                    ball=settings.ball,
+                    radius=settings.radius,
+                    rounds=_SHARED_ROUNDS,
+                )
             return _Coded(
                 solution=solution,
+                weights=weights,
                 maps=maps,
                 sample=sample,
-                sparsity=np.count_nonzero(solution.codes)
-                / (len(solution.codes) * math.prod(problem.geometry.reach)),
+                sparsity=float(np.count_nonzero(solution.codes)) / places,
                 psnr=-10 * math.log10(mean_square) if mean_square > 0 else math.inf,
+                silence=silence,
             )
-
-    def _share(self, problem: Problem, solution: code.Solution, n_seen: int) -> code.Solution:
-        """Alternate: with the code fixed, improve the one W of all samples a little."""
-        assert solution.weights is not None
-        own = code.refine_weights(
-            problem,
-            solution,
-            ball=self.settings.ball,
-            radius=self.settings.radius,
-            rounds=_SHARED_ROUNDS,
-        )
-        mean = solution.weights + (own - solution.weights) / self.settings.real.type(n_seen + 1)
-        code.compose(problem, mean, solution.codes)
-        return code.Solution(own, solution.codes, solution.objective, solution.converged)
 
     # --- coding ---------------------------------------------------------------------------------
 
@@ -290,33 +294,27 @@ class SCSC:
         self, x: Any, mask: Any = None, max_iter: int | None = None, tol: float | None = None
     ) -> Code:
         """Code a sample of any size with the filters as they are; mask: True where measured."""
+        settings = self.settings
         array, known = self._check(x, mask)
-        max_iter = (
-            self.settings.max_iter if max_iter is None else checks.whole("max_iter", max_iter, 1)
-        )
-        tol = self.settings.tol if tol is None else checks.real("tol", tol, least=0)
+        max_iter = settings.max_iter if max_iter is None else checks.whole("max_iter", max_iter, 1)
+        tol = settings.tol if tol is None else checks.real("tol", tol, least=0)
         bank = self.bank
         check_joint(array, bank.joint)
-        geometry = Geometry(
-            bank.joint, array.shape[self.settings.n_joint :], self.settings.filter_shape
-        )
-        start = first_weights(self.settings) if bank.weights is None else bank.weights
-        start = (
-            None
-            if self.settings.weights == "identity" or start is None
-            else start.astype(self.settings.real)
-        )
+        geometry = Geometry(bank.joint, array.shape[settings.n_joint :], settings.filter_shape)
+        start = starting_weights(settings, bank)
         with single_threaded(), self._problems.borrow(geometry, bank.filters) as problem:
             problem.set_sample(array, known)
-            solution = self._solve(problem, start, max_iter, tol)
+            solution, silence = self._solve(problem, start, max_iter, tol)
             problem.reconstruct()
-            return Code(
-                W=self._weights_of(solution, solution.weights),
-                Z=geometry.reached(solution.codes),
-                reconstruction=geometry.crop(problem.residual),
-                objective=solution.objective,
-                converged=solution.converged,
-            )
+            reconstruction = geometry.crop(problem.residual)
+        _warn_of_silence(silence, stacklevel=3)
+        return Code(
+            W=self._weights_of(solution),
+            Z=geometry.reached(solution.codes),
+            reconstruction=reconstruction,
+            objective=solution.objective,
+            converged=solution.converged,
+        )
 
     def _solve(
         self,
@@ -325,7 +323,8 @@ class SCSC:
         max_iter: int,
         tol: float,
         tick: Callable[[], None] | None = None,
-    ) -> code.Solution:
+    ) -> tuple[code.Solution, str]:
+        """Code the sample in the problem; the text says why the code is all zero, if it is."""
         beta = self.settings.beta
         if isinstance(beta, Relative):
             beta = beta.share * self._silencing_beta(problem)
@@ -340,16 +339,17 @@ class SCSC:
             fixed_weights=self.settings.weights == "shared",
             tick=tick,
         )
-        if not solution.codes.any():
-            largest = self._silencing_beta(problem)
-            code.compose(problem, solution.weights, solution.codes)
-            why = (
-                f"beta is {beta:.3g}, and from {largest:.3g} on nothing is worth coding"
-                if largest > 0
-                else "the sample is zero where it was measured"
-            )
-            warnings.warn(f"the code of a sample is all zero: {why}", ZeroCodeWarning, stacklevel=4)
-        return solution
+        if not math.isfinite(solution.objective[-1]):
+            raise FloatingPointError("coding a sample overflowed: scale the data down")
+        if solution.codes.any():
+            return solution, ""
+        largest = self._silencing_beta(problem)
+        code.compose(problem, solution.weights, solution.codes)
+        if largest == 0:
+            return solution, "the sample is zero where it was measured"
+        if beta >= largest:
+            return solution, f"beta is {beta:.3g}, and from {largest:.3g} on nothing is coded"
+        return solution, f"beta is {beta:.3g}, and no filter answers to the sample more than that"
 
     def _silencing_beta(self, problem: Problem) -> float:
         identity = self.settings.weights == "identity"
@@ -357,11 +357,10 @@ class SCSC:
             problem, self.settings.ball, self.settings.radius, identity
         )
 
-    def _weights_of(self, solution: code.Solution, shared: Array | None) -> Array:
-        weights = shared if self.settings.weights == "shared" else solution.weights
-        if weights is None:
+    def _weights_of(self, solution: code.Solution) -> Array:
+        if solution.weights is None:
             return np.eye(self.settings.n_base, dtype=self.settings.real)
-        return weights.copy()
+        return solution.weights.copy()
 
     # --- checkpoints ----------------------------------------------------------------------------
 
@@ -376,11 +375,12 @@ class SCSC:
         """Read a checkpoint: learning goes on with the same bits as if it had not stopped."""
         settings, state = State.load(path)
         model = cls(**settings.arguments())
-        model._state = state
+        model._publish(state)
         return model
 
     def _check(self, x: Any, mask: Any = None) -> tuple[Array, Array | None]:
-        return checks.sample(x, self.settings.n_joint, len(self.settings.filter_shape), mask)
+        n_shift = len(self.settings.filter_shape)
+        return checks.sample(x, self.settings.n_joint, n_shift, mask, self.settings.real)
 
 
 _SHARED_ROUNDS = 10  # gradient steps that a sample gives to the one W of all
@@ -391,10 +391,18 @@ class _Coded:
     """One coded sample, ready for the history."""
 
     solution: code.Solution
+    weights: Array | None  # what it gives to the running mean
     maps: Array
     sample: Array
     sparsity: float
     psnr: float
+    silence: str
+
+
+def _warn_of_silence(why: str, stacklevel: int) -> None:
+    if why:
+        message = f"the code of a sample is all zero: {why}"
+        warnings.warn(message, ZeroCodeWarning, stacklevel=stacklevel)
 
 
 def _map(work: Callable[[Any], Any], items: list[Any], n_jobs: int) -> list[Any]:

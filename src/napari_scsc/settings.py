@@ -44,8 +44,8 @@ class Settings:
 
     def __post_init__(self) -> None:
         checked = {
-            "n_base": checks.whole("n_base", self.n_base, 1),
-            "n_filters": checks.whole("n_filters", self.n_filters, 1),
+            "n_base": checks.whole("n_base", self.n_base, 1, 10_000),
+            "n_filters": checks.whole("n_filters", self.n_filters, 1, 1_000_000),
             "filter_shape": filter_lengths(self.filter_shape),
             "n_joint": checks.whole("n_joint", self.n_joint, 0),
             "radius": checks.real("radius", self.radius, above=0),
@@ -83,6 +83,10 @@ class Settings:
 
 def from_json(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments that ``Settings.to_json`` wrote down."""
+    known = {field.name for field in fields(Settings)}
+    for name in values:
+        if name not in known:
+            raise ValueError(f"the settings hold {name!r}, which is not an argument of SCSC")
     arguments = dict(values)
     if isinstance(arguments.get("beta"), dict):
         arguments["beta"] = Relative(**arguments["beta"])

@@ -48,8 +48,7 @@ class State:
         else:
             check_joint(x, bank.joint)
             filters = bank.filters
-            if weights is not None and bank.weights is not None:
-                weights = bank.weights.astype(settings.real)
+            weights = starting_weights(settings, bank)
         return cls(
             step=FilterStep(project_filters(filters), geometry, settings.real),
             history=History(
@@ -57,6 +56,13 @@ class State:
             ),
             mean_weights=weights,
         )
+
+    def count(self, weights: Array | None) -> None:
+        """One more sample was seen; its weights go into their running mean."""
+        self.n_seen += 1
+        if self.mean_weights is not None and weights is not None:
+            share = weights.dtype.type(1 / self.n_seen)
+            self.mean_weights = self.mean_weights + share * (weights - self.mean_weights)
 
     def save(self, path: str | os.PathLike[str], settings: Settings) -> None:
         """Write a checkpoint; complete, or not at all."""
@@ -99,6 +105,13 @@ class State:
         )
         if (len(geometry.joint), len(geometry.shift)) != (settings.n_joint, len(geometry.support)):
             raise ValueError("the shape of its samples does not fit its settings")
+        # Compared before anything is allocated, or any length searched for: a header alone must
+        # cost neither memory nor time.
+        box = arrays["dual"].shape[2:]
+        if len(box) != len(geometry.reach) or any(
+            n > length for n, length in zip(geometry.reach, box, strict=True)
+        ):
+            raise ValueError("its samples do not fit its arrays")
         expected = {
             "filters": (settings.n_base, *geometry.joint, *geometry.support),
             "dual": (settings.n_base, geometry.n_joint, *geometry.box),
@@ -107,10 +120,11 @@ class State:
         }
         if settings.weights != "identity":
             expected["weights"] = (settings.n_base, settings.n_filters)
-        # Compared before anything is allocated: a header alone must not cost memory.
         for name, shape in expected.items():
             if arrays[name].shape != shape:
                 raise ValueError(f"{name} has the shape {arrays[name].shape}, not {shape}")
+            if (arrays[name].dtype.kind == "c") != (name in ("h", "g")):
+                raise ValueError(f"{name} holds {arrays[name].dtype}")
         step = FilterStep(arrays["filters"], geometry, settings.real)
         step.dual = arrays["dual"].astype(settings.real)
         step.rho = checks.real("rho", header["rho"], least=0)
@@ -122,7 +136,7 @@ class State:
             step=step,
             history=history,
             mean_weights=arrays["weights"].astype(settings.real) if "weights" in expected else None,
-            n_seen=checks.whole("n_seen", header["n_seen"], 0),
+            n_seen=checks.whole("n_seen", header["n_seen"], 0, 1 << 53),
             seconds=checks.real("seconds", header["seconds"], least=0),
         )
 
@@ -135,6 +149,14 @@ def first_weights(settings: Settings) -> Array | None:
     weights = rng.standard_normal((settings.n_base, settings.n_filters))
     weights *= settings.radius / np.linalg.norm(weights, axis=0)
     return project_columns(weights, settings.ball, settings.radius).astype(settings.real)
+
+
+def starting_weights(settings: Settings, bank: FilterBank) -> Array | None:
+    """Where coding with a bank starts: at its weights, brought into the ball of the settings."""
+    if settings.weights == "identity" or bank.weights is None:
+        return first_weights(settings)
+    weights = bank.weights.astype(settings.real)
+    return project_columns(weights, settings.ball, settings.radius)
 
 
 def check_joint(x: Array, joint: tuple[int, ...]) -> None:

@@ -36,6 +36,7 @@ _TINY = 1e-30
 _LONGER = 0.75  # factor on the curvature after a step that passed its test
 _SHORTER = 2.0  # after one that failed
 _LEAST_CURVATURE = 0.2  # of the bound; beyond it a step fails too often to pay for its restarts
+_WORTH = 1e-3  # of F, that a sparser code may cost
 _LEAST_MOMENTUM = 0.01  # with none at all a step could not be undone
 _BLOCK_VALUES = 200_000  # of a K x block working array: it stays in the second-level cache
 
@@ -122,7 +123,7 @@ def solve(
         if w is not None and w_old is not None and not fixed_weights:
             w_y = project_columns(w + w.dtype.type(a) * (w - w_old), ball, radius)
         smooth, total = objective(w_y, maps.y, maps.norm_y)
-        if total > max(history[-MEMORY:]):
+        if not total <= max(history[-MEMORY:]):
             # Refused: go on without momentum, from the plain iterate if its step was sound.
             if objective(w, maps.z, maps.norm)[0] > limit:
                 curvature *= _SHORTER
@@ -137,6 +138,9 @@ def solve(
             break
 
     _, total = objective(w, maps.z, maps.norm)
+    if total > history[-1] * (1 + _WORTH):  # z is the sparser of the two, but not at any price
+        w, maps.z = w_y, maps.y
+        _, total = objective(w, maps.z, maps.norm_y)
     history.append(total)
     return Solution(w, maps.z, tuple(history), converged)
 

@@ -102,6 +102,7 @@ def _plan(space: NDArray[Any], spectrum: NDArray[Any], axes: tuple[int, ...]) ->
     key = f"{space.shape} {space.dtype.str} {pyfftw.__version__}"
     name = f"fftw-{hashlib.sha256(key.encode()).hexdigest()[:24]}.txt"
     with _planner:
+        wisdom_of_others = pyfftw.export_wisdom()
         try:
             file = _cache_folder() / name
             if not _import_wisdom(file):
@@ -112,12 +113,13 @@ def _plan(space: NDArray[Any], spectrum: NDArray[Any], axes: tuple[int, ...]) ->
             pyfftw.forget_wisdom()
             # Another process may have been first: its plan counts.
             remembered = _import_wisdom(file)
-        except OSError:
+        except (OSError, RuntimeError):  # the latter where there is no home folder
             remembered = False
         if not remembered:
             pyfftw.forget_wisdom()
         plans = _make(space, spectrum, axes, "FFTW_MEASURE" if remembered else "FFTW_ESTIMATE")
         pyfftw.forget_wisdom()
+        pyfftw.import_wisdom(wisdom_of_others)
         return plans
 
 
@@ -168,9 +170,9 @@ def _export_wisdom(file: Path) -> None:
 def _cache_folder() -> Path:
     if chosen := os.environ.get("NAPARI_SCSC_CACHE"):
         return Path(chosen)
-    default = Path.home() / ".cache"
     variable = "LOCALAPPDATA" if sys.platform == "win32" else "XDG_CACHE_HOME"
-    return Path(os.environ.get(variable) or default) / "napari-scsc"
+    usual = os.environ.get(variable)
+    return (Path(usual) if usual else Path.home() / ".cache") / "napari-scsc"
 
 
 def spectrum_size(shape: tuple[int, ...]) -> int:

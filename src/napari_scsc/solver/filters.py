@@ -70,9 +70,10 @@ class FilterStep:
         points = self.geometry.size
         solve = kernels.get().solve
         right = np.empty_like(history.g)
+        filters = self.filters
         report = StepReport(0, np.inf, np.inf, False)
         for iteration in range(1, self.max_iter + 1):
-            old = self.filters
+            old = filters
             np.negative(self.dual, out=self._space)
             self._embed(self._space, old)
             self._fft.forward()
@@ -84,11 +85,17 @@ class FilterStep:
             free /= free.dtype.type(points)
             free_norm = float(np.linalg.norm(free))
             self.dual += free
-            self.filters = project_filters(crop_filters(self.dual, self.geometry))
-            self._embed(self.dual, -self.filters)
-            report = self._residuals(iteration, old, free, free_norm)
+            filters = project_filters(crop_filters(self.dual, self.geometry))
+            self._embed(self.dual, -filters)
+            self._embed(free, -filters)
+            size = max(free_norm, float(np.linalg.norm(filters)), _TINY)
+            primal = float(np.linalg.norm(free)) / size
+            dual_size = max(float(np.linalg.norm(self.dual)), size)
+            dual = float(np.linalg.norm(filters - old)) / dual_size
+            report = StepReport(iteration, primal, dual, max(primal, dual) <= self.tol)
             if report.converged:
                 break
+        self.filters = filters  # all at once: somebody may be coding with the old ones
         return report
 
     def _choose_rho(self, history: History) -> None:
@@ -112,14 +119,6 @@ class FilterStep:
         flat = filters.reshape(*target.shape[:2], *geometry.support)
         grid = np.ix_(np.arange(target.shape[0]), np.arange(target.shape[1]), *places)
         target[grid] += flat
-
-    def _residuals(self, iteration: int, old: Array, free: Array, free_norm: float) -> StepReport:
-        self._embed(free, -self.filters)
-        size = max(free_norm, float(np.linalg.norm(self.filters)), _TINY)
-        primal = float(np.linalg.norm(free)) / size
-        dual_size = max(float(np.linalg.norm(self.dual)), size)
-        dual = float(np.linalg.norm(self.filters - old)) / dual_size
-        return StepReport(iteration, primal, dual, max(primal, dual) <= self.tol)
 
 
 def invert(h: Array, rho: float) -> Array:

@@ -30,12 +30,12 @@ class History:
         """How many samples the means stand for: all, or fewer when old ones are forgotten."""
 
     def update(self, batch: Sequence[tuple[Array, Array]], forget: float = 0.0) -> None:
-        """Take in samples coded with the same filters, as pairs (Y~, x~).
+        """Take in coded samples one after the other, as pairs (Y~, x~).
 
-        ``forget`` is the share of the old weight that each batch takes away.
+        ``forget`` is the share of the weight of all earlier samples that each one takes away.
         """
-        kept = self.count * (1 - forget)
-        self.count = kept + len(batch)
-        for i, (maps, sample) in enumerate(batch):
-            keep = kept / self.count if i == 0 else 1.0
-            kernels.get().accumulate(self.h, self.g, maps, sample, keep, 1 / self.count)
+        for maps, sample in batch:
+            kept = self.count * (1 - forget)
+            self.count = kept + 1
+            keep, add = kept / self.count, 1 / self.count
+            kernels.get().accumulate(self.h, self.g, maps, sample, keep, add)

@@ -214,7 +214,12 @@ def _solve(inverse: Array, right: Array, out: Array) -> None:
 def _compile(function: Callable[..., Any]) -> Callable[..., Any]:
     # No "nnan" or "ninf": a NaN must stay a NaN, so that it is found and not hidden.
     relaxed = {"contract", "reassoc", "nsz", "arcp"}
-    jit: Callable[..., Any] = numba.njit(nogil=True, cache=True, fastmath=relaxed)(function)
+    options = {"nogil": True, "fastmath": relaxed}
+    jit: Callable[..., Any]
+    try:
+        jit = numba.njit(cache=True, **options)(function)
+    except RuntimeError:  # no folder to keep compiled code in: compile again in each process
+        jit = numba.njit(**options)(function)
     return jit
 
 

@@ -16,7 +16,7 @@ from napari_scsc.solver.problem import Geometry, Problem
 class ProblemPool:
     """Buffers and FFT plans that are used again for the next sample of the same shape."""
 
-    _MOST_IDLE = 8
+    _MOST_IDLE_BYTES = 256 << 20
 
     def __init__(self, n_base: int, dtype: np.dtype[Any]) -> None:
         self._n_base, self._dtype = n_base, dtype
@@ -34,4 +34,6 @@ class ProblemPool:
         problem.set_filters(filters)
         yield problem
         with self._lock:
-            self._idle = [*self._idle[1 - self._MOST_IDLE :], problem]
+            self._idle.append(problem)
+            while sum(p.nbytes for p in self._idle) > self._MOST_IDLE_BYTES:
+                self._idle.pop(0)

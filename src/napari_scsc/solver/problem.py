@@ -147,6 +147,12 @@ class Problem:
         self.sample: Array = self.geometry.pad(sample, self.dtype)
         self.n_measured = np.count_nonzero(self.mask) * len(self.sample) // len(self.mask)
 
+    @property
+    def nbytes(self) -> int:
+        """Memory that its buffers take."""
+        plans = (self._base, self._joint)
+        return sum(plan.space.nbytes + plan.spectrum.nbytes for plan in plans)
+
     def reconstruct(self) -> None:
         """Compute B * Y from ``maps`` into ``residual``."""
         self._base.forward()
@@ -189,9 +195,11 @@ def _largest_gain(spectra: Array) -> float:
     if n_joint == 1 or n_base == 1:
         return float((np.abs(spectra) ** 2).sum(axis=(0, 1)).max())
     # Power iterations at all frequencies at once: enough digits for a step that is tested anyway.
-    v = np.ones((n_base, spectra.shape[2]), spectra.dtype)
+    # They start at random, because filters with a symmetry are orthogonal to any simple vector.
+    start = np.random.default_rng(0).standard_normal((2, n_base, spectra.shape[2]))
+    v = (start[0] + 1j * start[1]).astype(spectra.dtype)
     gain = np.zeros(spectra.shape[2])
-    for _ in range(6):
+    for _ in range(7):
         forward = np.einsum("rcf,rf->cf", spectra, v)
         v = np.einsum("rcf,cf->rf", spectra.conj(), forward)
         gain = np.sqrt((np.abs(v) ** 2).sum(axis=0))

@@ -28,12 +28,12 @@ def _project_l2(w: Array, radius: float) -> Array:
 
 def _project_l1(w: Array, radius: float) -> Array:
     """Sort-based projection (Duchi et al. 2008), all columns at once."""
-    magnitude = np.abs(w)
+    magnitude = np.abs(w).astype(np.float64)  # the sums below cancel
     descending = -np.sort(-magnitude, axis=0)
     excess = np.cumsum(descending, axis=0) - radius
     rank = np.arange(1, len(w) + 1)[:, None]
     active = np.count_nonzero(descending * rank > excess, axis=0)
     threshold = np.take_along_axis(excess, active[None] - 1, axis=0)[0] / active
     inside = magnitude.sum(axis=0) <= radius
-    threshold = np.where(inside, 0, threshold).astype(w.dtype)
-    return np.asarray(np.sign(w) * np.maximum(magnitude - threshold, 0))
+    shrunk = np.maximum(magnitude - np.where(inside, 0, threshold), 0)
+    return np.asarray(np.sign(w) * shrunk, w.dtype)
