@@ -211,7 +211,8 @@ def _solve(inverse: Array, right: Array, out: Array) -> None:
                         target[f] += row[f] * column[f]
 
 
-def _compile(function: Callable[..., Any]) -> Callable[..., Any]:
+def compile_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile with numba, to run without the interpreter's lock."""
     # No "nnan" or "ninf": a NaN must stay a NaN, so that it is found and not hidden.
     relaxed = {"contract", "reassoc", "nsz", "arcp"}
     options = {"nogil": True, "fastmath": relaxed}
@@ -226,10 +227,10 @@ def _compile(function: Callable[..., Any]) -> Callable[..., Any]:
 _COMPILED = _NUMPY
 if numba is not None:
     _COMPILED = SimpleNamespace(
-        descend=_compile(_descend),
-        synthesise=_compile(_synthesise),
-        correlate=_compile(_correlate),
-        residual=_compile(_residual),
-        accumulate=_compile(_accumulate),
-        solve=_compile(_solve),
+        descend=compile_kernel(_descend),
+        synthesise=compile_kernel(_synthesise),
+        correlate=compile_kernel(_correlate),
+        residual=compile_kernel(_residual),
+        accumulate=compile_kernel(_accumulate),
+        solve=compile_kernel(_solve),
     )
