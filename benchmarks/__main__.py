@@ -19,10 +19,11 @@ BENCHMARKS = {
     "roofline": "one code iteration against its lower bound",
     "conv_speed": "one code iteration against SPORCO's",
     "scaling": "time and memory against K, R, P and N",
+    "denoise": "white noise on the ten images, beside bm3d (needs --data)",
     "fruit": "test PSNR, time and memory on Fruit and City (needs --data; the longest)",
 }
 MODULES = {name: name for name in BENCHMARKS} | {"preprocessing": "preprocessing_check"}
-NEED_DATA = ("preprocessing", "fruit")
+NEED_DATA = ("preprocessing", "denoise", "fruit")
 
 
 def main() -> int:
