@@ -7,6 +7,7 @@ from napari_scsc import samples
 from napari_scsc.restore import groups
 from napari_scsc.restore.chain import ChainSettings, denoise_sample
 from napari_scsc.restore.patches import PatchGrid, cosine_basis
+from napari_scsc.restore.subspace import Subspace
 
 SHAPES = [((30,), (5,)), ((14, 17), (4, 3)), ((7, 9, 8), (3, 2, 3))]
 
@@ -141,3 +142,35 @@ def test_plain_python_equals_compiled(monkeypatch):
     np.testing.assert_allclose(
         denoise_sample(y[None], 0.1, (5, 5), basis, settings), compiled, atol=1e-4
     )
+
+
+def mixed(n_joint=20, rank=3, shape=(40, 36)):
+    """A sample of that rank over its joint axis."""
+    rng = np.random.default_rng(1)
+    parts = np.stack([samples.tissue(shape, seed=i) for i in range(rank)])
+    return np.tensordot(rng.standard_normal((n_joint, rank)), parts, axes=1).astype(np.float32)
+
+
+def test_subspace_finds_the_rank_of_the_signal():
+    x = mixed()
+    y = x + 0.05 * np.random.default_rng(0).standard_normal(x.shape).astype(np.float32)
+    subspace = Subspace.above_noise(y, 0.05)
+    assert len(subspace.mixtures) == 3
+    np.testing.assert_allclose(subspace.mixtures @ subspace.mixtures.T, np.eye(3), atol=1e-5)
+    # The noise of 17 of 20 dimensions is gone, and the signal is not.
+    assert psnr(subspace.back(subspace.project(y)), x) > psnr(y, x) + 7
+
+
+def test_subspace_of_noise_alone_is_the_smallest_there_is():
+    noise = np.random.default_rng(0).standard_normal((15, 60, 60)).astype(np.float32)
+    assert len(Subspace.above_noise(noise, 1.05).mixtures) == 1
+
+
+def test_joint_axes_are_denoised_together():
+    x = mixed()
+    y = x + 0.1 * np.random.default_rng(0).standard_normal(x.shape).astype(np.float32)
+    subspace = Subspace.above_noise(y, 0.1)
+    few = subspace.project(y)
+    basis = cosine_basis(len(few), (3, 3))
+    result = subspace.back(denoise_sample(few, 0.1, (3, 3), basis, ChainSettings(step=2, reach=8)))
+    assert psnr(result, x) > psnr(subspace.back(few), x) + 3
