@@ -23,7 +23,6 @@ BENCHMARKS = {
     "fruit": "test PSNR, time and memory on Fruit and City (needs --data; the longest)",
 }
 MODULES = {name: name for name in BENCHMARKS} | {"preprocessing": "preprocessing_check"}
-NEED_DATA = ("preprocessing", "denoise", "fruit")
 
 
 def main() -> int:

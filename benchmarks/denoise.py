@@ -7,36 +7,32 @@ import statistics
 import time
 
 import bm3d
-import imageio.v3 as iio
 import numpy as np
 
-from benchmarks.data import DataError
+from benchmarks.data import load_images
+from benchmarks.fruit import psnr
+from benchmarks.preprocessing import grey
 from napari_scsc.restore.chain import ChainSettings, denoise_sample
 from napari_scsc.restore.patches import cosine_basis
 
-_GREY = np.array([0.298936021, 0.587043074, 0.114020904], np.float32)
 _PATCH = (8, 8)
 
 
 def run(report, *, data, quick):
-    folder = None if data is None else data / "ten_images"
-    if folder is None or not folder.is_dir():
-        raise DataError("--data must name the folder that holds ten_images")
-    files = sorted(folder.glob("*.jpg"))[: 3 if quick else None]
+    images = load_images(data, "ten_images")[: 3 if quick else None]
     _ours(np.zeros((32, 32), np.float32), 0.1, 64)  # compile
     for variance in (0.01, 0.1):
-        for file in files:
-            _one(report, file, variance)
+        for number, image in enumerate(images):
+            _one(report, number, grey(image).astype(np.float32), variance)
         _bars(report, variance)
     _draw(report)
 
 
-def _one(report, file, variance):
-    clean = (iio.imread(file).astype(np.float32) / 255) @ _GREY
+def _one(report, number, clean, variance):
     sigma = variance**0.5
     noise = np.random.default_rng(0).standard_normal(clean.shape).astype(np.float32)
     noisy = clean + np.float32(sigma) * noise
-    row = {"image": file.stem, "variance": variance, "noisy_db": _psnr(noisy, clean)}
+    row = {"image": number, "variance": variance, "noisy_db": psnr(clean, noisy)}
     for name, method in {
         "bm3d": lambda: bm3d.bm3d(noisy, sigma),
         "threshold": lambda: _ours(noisy, sigma, 0),
@@ -45,7 +41,7 @@ def _one(report, file, variance):
         start = time.perf_counter()
         result = method()
         row[f"{name}_s"] = time.perf_counter() - start
-        row[f"{name}_db"] = _psnr(result, clean)
+        row[f"{name}_db"] = psnr(clean, result)
     report.add(**row)
 
 
@@ -53,10 +49,6 @@ def _ours(noisy, sigma, second_size):
     basis = cosine_basis(1, _PATCH)
     settings = ChainSettings(second_size=second_size)
     return denoise_sample(noisy[None], sigma, _PATCH, basis, settings)[0]
-
-
-def _psnr(estimate, clean):
-    return -10 * float(np.log10(np.mean((estimate - clean) ** 2)))
 
 
 def _bars(report, variance):

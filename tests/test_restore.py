@@ -57,7 +57,7 @@ def test_matches_are_the_nearest_in_the_window(places):
     coefficients = rng.standard_normal((np.prod(places), 5)).astype(np.float32)
     step, reach = np.array([2, 3, 3]), np.minimum(np.array([2, 3, 4]), np.array(places) - 1)
     size = 4
-    found = groups.get()["match"](coefficients, places, step, reach, size)
+    found = groups.get().match(coefficients, places, step, reach, size)
     index = np.arange(np.prod(places)).reshape(places)
     expected = []
     ends = [sorted({*range(0, n, s), n - 1}) for n, s in zip(places, step, strict=True)]

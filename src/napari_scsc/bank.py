@@ -18,7 +18,6 @@ from napari_scsc.__about__ import __version__
 
 Array = NDArray[Any]
 
-SUFFIX = ".scsc"
 _KIND = "napari-scsc filter bank"
 _VERSION = 1
 

@@ -39,8 +39,8 @@ class State:
         """Where learning begins: random filters, or those of a bank; shaped by its first sample."""
         joint = x.shape[: settings.n_joint]
         geometry = Geometry(joint, x.shape[settings.n_joint :], settings.filter_shape)
-        weights = first_weights(settings)
         if bank is None:
+            weights = first_weights(settings)
             rng = np.random.default_rng([settings.seed, 0])
             filters = rng.standard_normal((settings.n_base, *joint, *settings.filter_shape))
             length = np.linalg.norm(filters.reshape(len(filters), -1), axis=1)

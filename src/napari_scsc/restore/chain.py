@@ -68,12 +68,12 @@ def denoise_sample(
 
     with single_threaded():
         noisy = grid.express(sample, basis)
-        found = passes["match"](noisy, places, step, reach, min(settings.first_size, most))
+        found = passes.match(noisy, places, step, reach, min(settings.first_size, most))
         estimate = average(
-            lambda *out: passes["threshold"](noisy, found, sigma, settings.strength, *out)
+            lambda *out: passes.threshold(noisy, found, sigma, settings.strength, *out)
         )
         if settings.second_size:
             pilot = grid.express(estimate, basis)
-            again = passes["match"](pilot, places, step, reach, min(settings.second_size, most))
-            estimate = average(lambda *out: passes["wiener"](noisy, pilot, again, sigma, *out))
+            again = passes.match(pilot, places, step, reach, min(settings.second_size, most))
+            estimate = average(lambda *out: passes.wiener(noisy, pilot, again, sigma, *out))
     return estimate

@@ -8,6 +8,7 @@ done on the coefficients of the patches in an orthonormal basis of the base filt
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -146,15 +147,15 @@ def _wiener(
             weights[groups[g, n]] += weight
 
 
-Kernels = dict[str, Callable[..., Any]]
-_PLAIN: Kernels = {"match": _match, "threshold": _threshold, "wiener": _wiener}
-_compiled: Kernels = {}
+_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "match": _match,
+    "threshold": _threshold,
+    "wiener": _wiener,
+}
+_PLAIN = SimpleNamespace(**_FUNCTIONS)
+_COMPILED = kernels.compile_all(**_FUNCTIONS)
 
 
-def get() -> Kernels:
+def get() -> Any:
     """Return match, threshold and wiener, compiled where numba is."""
-    if kernels.backend() != "numba":
-        return _PLAIN
-    if not _compiled:
-        _compiled.update({name: kernels.compile_kernel(f) for name, f in _PLAIN.items()})
-    return _compiled
+    return kernels.choose(_PLAIN, _COMPILED)

@@ -105,14 +105,14 @@ def _plan(space: NDArray[Any], spectrum: NDArray[Any], axes: tuple[int, ...]) ->
         wisdom_of_others = pyfftw.export_wisdom()
         try:
             file = _cache_folder() / name
-            if not _import_wisdom(file):
+            remembered = _import_wisdom(file)
+            if not remembered:
                 file.unlink(missing_ok=True)  # damaged, if it is there
                 pyfftw.forget_wisdom()
                 _make(space, spectrum, axes, "FFTW_MEASURE")
                 _export_wisdom(file)
-            pyfftw.forget_wisdom()
-            # Another process may have been first: its plan counts.
-            remembered = _import_wisdom(file)
+                # Another process may have been first: its plan counts.
+                remembered = _import_wisdom(file)
         except (OSError, RuntimeError):  # the latter where there is no home folder
             remembered = False
         if not remembered:

@@ -16,7 +16,7 @@ from numpy.typing import DTypeLike, NDArray
 from napari_scsc.solver import kernels
 from napari_scsc.solver.fft import RealFFT
 from napari_scsc.solver.history import History
-from napari_scsc.solver.problem import Geometry, crop_filters
+from napari_scsc.solver.problem import Geometry
 
 Array = NDArray[Any]
 
@@ -60,6 +60,8 @@ class FilterStep:
         shape = (len(filters), geometry.n_joint)
         self._space = self._fft.space.reshape(*shape, *geometry.box)
         self._spectrum = self._fft.spectrum.reshape(*shape, -1)
+        self._around = geometry.around_origin(len(filters))
+        self._boxed = (*shape, *geometry.support)
         self.dual: Array = np.zeros_like(self._space)
         self.rho = 0.0
 
@@ -75,7 +77,7 @@ class FilterStep:
         for iteration in range(1, self.max_iter + 1):
             old = filters
             np.negative(self.dual, out=self._space)
-            self._embed(self._space, old)
+            self._space[self._around] += old.reshape(self._boxed)
             self._fft.forward()
             np.multiply(self._spectrum, self._spectrum.real.dtype.type(self.rho), out=right)
             right += history.g
@@ -85,9 +87,9 @@ class FilterStep:
             free /= free.dtype.type(points)
             free_norm = float(np.linalg.norm(free))
             self.dual += free
-            filters = project_filters(crop_filters(self.dual, self.geometry))
-            self._embed(self.dual, -filters)
-            self._embed(free, -filters)
+            filters = project_filters(self.dual[self._around]).reshape(old.shape)
+            self.dual[self._around] -= filters.reshape(self._boxed)
+            free[self._around] -= filters.reshape(self._boxed)
             size = max(free_norm, float(np.linalg.norm(filters)), _TINY)
             primal = float(np.linalg.norm(free)) / size
             dual_size = max(float(np.linalg.norm(self.dual)), size)
@@ -109,16 +111,6 @@ class FilterStep:
         if self.rho > 0:
             self.dual *= self.dual.dtype.type(self.rho / rho)
         self.rho = rho
-
-    def _embed(self, target: Array, filters: Array) -> None:
-        """Add filters (R, *joint, *support) to ``target`` (R, C, *box), around its origin."""
-        geometry = self.geometry
-        places = [
-            (np.arange(h) - h // 2) % n for h, n in zip(geometry.support, geometry.box, strict=True)
-        ]
-        flat = filters.reshape(*target.shape[:2], *geometry.support)
-        grid = np.ix_(np.arange(target.shape[0]), np.arange(target.shape[1]), *places)
-        target[grid] += flat
 
 
 def invert(h: Array, rho: float) -> Array:

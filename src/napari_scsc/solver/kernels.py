@@ -32,7 +32,12 @@ def backend() -> str:
 
 def get() -> Any:
     """Return the kernels of the backend in force, as a namespace of functions."""
-    return _COMPILED if backend() == "numba" else _NUMPY
+    return choose(_NUMPY, _COMPILED)
+
+
+def choose(plain: Any, compiled: Any) -> Any:
+    """Return the one of two namespaces of functions that the backend in force asks for."""
+    return compiled if backend() == "numba" else plain
 
 
 # --- numpy -----------------------------------------------------------------------------------
@@ -211,8 +216,14 @@ def _solve(inverse: Array, right: Array, out: Array) -> None:
                         target[f] += row[f] * column[f]
 
 
-def compile_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Compile with numba, to run without the interpreter's lock."""
+def compile_all(**functions: Callable[..., Any]) -> SimpleNamespace:
+    """Compile with numba, where it is, to run without the interpreter's lock."""
+    return SimpleNamespace(**{name: _compile(function) for name, function in functions.items()})
+
+
+def _compile(function: Callable[..., Any]) -> Callable[..., Any]:
+    if numba is None:
+        return function
     # No "nnan" or "ninf": a NaN must stay a NaN, so that it is found and not hidden.
     relaxed = {"contract", "reassoc", "nsz", "arcp"}
     options = {"nogil": True, "fastmath": relaxed}
@@ -224,13 +235,11 @@ def compile_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
     return jit
 
 
-_COMPILED = _NUMPY
-if numba is not None:
-    _COMPILED = SimpleNamespace(
-        descend=compile_kernel(_descend),
-        synthesise=compile_kernel(_synthesise),
-        correlate=compile_kernel(_correlate),
-        residual=compile_kernel(_residual),
-        accumulate=compile_kernel(_accumulate),
-        solve=compile_kernel(_solve),
-    )
+_COMPILED = compile_all(
+    descend=_descend,
+    synthesise=_synthesise,
+    correlate=_correlate,
+    residual=_residual,
+    accumulate=_accumulate,
+    solve=_solve,
+)

@@ -65,6 +65,11 @@ class Geometry:
     def _reached(self) -> tuple[slice, ...]:
         return (slice(None), *(slice(0, n) for n in self.reach))
 
+    def around_origin(self, n_base: int) -> tuple[Array, ...]:
+        """Where the support of filters centred on the origin lies in an array (R, C, *box)."""
+        places = ((np.arange(h) - h // 2) % n for h, n in zip(self.support, self.box, strict=True))
+        return np.ix_(np.arange(n_base), np.arange(self.n_joint), *places)
+
     def pad(self, sample: Array, dtype: DTypeLike) -> Array:
         """(*joint, *shift) -> (C, P), zero outside."""
         out = np.zeros((math.prod(sample.shape[: -len(self.box)]), *self.box), dtype)
@@ -90,23 +95,10 @@ class Geometry:
 def filter_spectra(filters: Array, geometry: Geometry) -> Array:
     """(R, *joint, *support) -> (R, C, F), each filter centred on the origin of the box."""
     boxed = np.zeros((len(filters), geometry.n_joint, *geometry.box), filters.dtype)
-    boxed[_corner(geometry)] = filters.reshape(len(filters), geometry.n_joint, *geometry.support)
-    axes = tuple(range(2, boxed.ndim))
-    boxed = np.roll(boxed, [-(h // 2) for h in geometry.support], axes)
-    spectra = scipy.fft.rfftn(boxed, axes=axes, workers=1)
+    around = geometry.around_origin(len(filters))
+    boxed[around] = filters.reshape(len(filters), geometry.n_joint, *geometry.support)
+    spectra = scipy.fft.rfftn(boxed, axes=tuple(range(2, boxed.ndim)), workers=1)
     return np.ascontiguousarray(spectra.reshape(len(filters), geometry.n_joint, -1))
-
-
-def crop_filters(boxed: Array, geometry: Geometry) -> Array:
-    """(R, C, *box), centred on the origin -> (R, *joint, *support)."""
-    axes = tuple(range(2, boxed.ndim))
-    shifted = np.roll(boxed, [h // 2 for h in geometry.support], axes)
-    cropped = shifted[_corner(geometry)]
-    return cropped.reshape(len(boxed), *geometry.joint, *geometry.support)
-
-
-def _corner(geometry: Geometry) -> tuple[slice, ...]:
-    return (slice(None), slice(None), *(slice(0, h) for h in geometry.support))
 
 
 class Problem:
@@ -138,10 +130,7 @@ class Problem:
         """Take a sample (*joint, *shift); mask: True where it was measured."""
         if mask is None:
             mask = np.ones(self.geometry.shift, bool)
-        elif mask.ndim == len(self.geometry.shift):
-            sample = np.where(mask, sample, 0)
         else:
-            mask = np.broadcast_to(mask, sample.shape)
             sample = np.where(mask, sample, 0)
         self.mask: Array = self.geometry.pad(mask, self.dtype)
         self.sample: Array = self.geometry.pad(sample, self.dtype)
@@ -182,7 +171,7 @@ class Problem:
         which majorises the masked objective.
         """
         self.reconstruct()
-        maps = self._base.spectrum.reshape(len(self.maps), -1).copy()
+        maps = self._base_spectrum.copy()
         reconstruction = self.residual.copy()
         np.copyto(self.residual, self.mask * (self.sample - reconstruction) + reconstruction)
         self._joint.forward()
