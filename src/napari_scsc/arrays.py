@@ -1,0 +1,480 @@
+"""One view of numpy, dask, zarr, xarray and multiscale arrays: read a block, never the whole."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+Array = NDArray[Any]
+Region = tuple[slice, ...]
+# Of each axis: the lengths of its chunks, or the one length that all but the last have.
+Chunks = tuple[int | tuple[int, ...], ...]
+
+
+class View:
+    """An image that is read region by region, whatever kind of array holds it; see ``view``.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        Lengths of the axes; of a multiscale image, those of its finest level.
+    dtype : numpy.dtype
+        Type of the values, in the byte order of this machine.
+    labels : tuple of str or None
+        Names of the axes, where the array knows them.
+    name : str
+        Name of the array; empty where it has none.
+    missing : Mask or None
+        Where the image has no value, by its own mask or the one given. NaN is not looked for.
+    """
+
+    def __init__(
+        self, source: Any, shape: tuple[int, ...], dtype: np.dtype[Any], missing: Mask | None = None
+    ) -> None:
+        self._source = source
+        self.shape = shape
+        self.dtype = dtype.newbyteorder("=")
+        self.labels = _labels(source, len(shape))
+        self.name = _name(source)
+        self.missing = missing
+        self._chunks = _chunks(source, shape)
+
+    def read(self, region: Region) -> Array:
+        """The values of a region, which nobody may write to: they can be the array's own."""
+        return np.asarray(_fetch(self._source, region)).astype(self.dtype, copy=False)
+
+    def like(self, result: Any) -> Any:
+        """Return a result of the same shape as the kind of array that came in.
+
+        That is an xarray with the same dims, coordinates, attributes and name, or a dask array
+        with the same chunks; for every other kind the result is returned as it is. A result that
+        is a dask array already stays one.
+        """
+        if tuple(result.shape) != self.shape:
+            raise ValueError(f"the result has the shape {result.shape}, the image {self.shape}")
+        if _is_dask(self._source) and isinstance(result, np.ndarray):
+            import dask.array
+
+            from_array: Any = dask.array.from_array  # it has no annotations
+            # Without a name of its own, dask would hash all values to make one.
+            result = from_array(result, chunks=self._source.chunks, name=False)
+        if _is_xarray(self._source):
+            result = self._source.copy(deep=False, data=result)
+            # How the input was stored, say as uint8, would be forced on the result when saved.
+            result.encoding = {}
+        return result
+
+    def blocks(self, n_values: int = 1 << 22) -> Iterator[Region]:
+        """Regions that cover the array once, with at most that many values each.
+
+        Where the array has chunks the regions consist of whole chunks, so that none is read
+        twice; a chunk with more values than that is a region of its own.
+        """
+        if n_values < 1:
+            raise ValueError(f"a block must have at least one value, but n_values is {n_values}")
+        chunks = self._chunks or (1,) * len(self.shape)
+        limits = [
+            min(n, c if isinstance(c, int) else max(c))
+            for n, c in zip(self.shape, chunks, strict=True)
+        ]
+        # Neighbours along the last axes mostly lie together in memory or in the file.
+        for axis in reversed(range(len(limits))):
+            others = math.prod(limits[:axis] + limits[axis + 1 :])
+            limits[axis] = min(max(limits[axis], n_values // others), self.shape[axis])
+        spans = map(_spans, self.shape, chunks, limits)
+        yield from itertools.product(*spans)
+
+
+class Mask:
+    """Where values are missing, read region by region; see ``mask_view``.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        The shape of the image.
+    """
+
+    def __init__(
+        self, shape: tuple[int, ...], readers: tuple[Callable[[Region], Array], ...]
+    ) -> None:
+        self.shape = shape
+        self._readers = readers
+
+    def read(self, region: Region) -> NDArray[np.bool_]:
+        """True where the values of a region are missing; not to be written to."""
+        parts = [reader(region) for reader in self._readers]
+        missing = parts[0] if len(parts) == 1 else np.logical_or.reduce(np.broadcast_arrays(*parts))
+        shape = (len(range(*s.indices(n))) for s, n in zip(region, self.shape, strict=True))
+        return np.broadcast_to(missing, tuple(shape))
+
+    def __or__(self, other: Mask) -> Mask:
+        if self.shape != other.shape:
+            raise ValueError(f"the masks have the shapes {self.shape} and {other.shape}")
+        return Mask(self.shape, self._readers + other._readers)
+
+
+def view(array: Any, missing: Any = None) -> View:
+    """Look at an image of any kind, without reading it.
+
+    Parameters
+    ----------
+    array : array
+        numpy (also memory-mapped, masked, read-only, of any byte order), dask, zarr, xarray, or
+        whatever has ``shape``, ``dtype`` and can be sliced; a sequence of arrays of falling size
+        is a multiscale image, of which the first is taken. What can only be converted as a whole
+        (a nested list, an object with no more than ``__array__``) is converted here.
+    missing : array, optional
+        Where the image has no value, besides where a masked array says so; see ``mask_view``.
+
+    Raises
+    ------
+    TypeError
+        If it is no array, or holds anything but real numbers.
+    ValueError
+        If it has no axes or no values, or the mask does not fit.
+    """
+    source, shape, dtype = _look(array, "image")
+    if dtype.kind == "b":
+        raise TypeError("the image holds only True and False: a mask is not an image")
+    if dtype.kind not in "fiu":
+        raise TypeError(
+            f"an image must hold real numbers (integer or float), but has the type {dtype}"
+        )
+    mask = _own_mask(source, shape)
+    if missing is not None:
+        given = mask_view(missing, shape)
+        mask = given if mask is None else mask | given
+    return View(source, shape, dtype, mask)
+
+
+def mask_view(mask: Any, shape: Sequence[int]) -> Mask:
+    """Look at a mask of missing values, without reading it.
+
+    Parameters
+    ----------
+    mask : array
+        Of any kind that ``view`` takes. Boolean: True where a value is missing; or integer, such
+        as labels: anything but 0 where it is missing.
+    shape : sequence of int
+        The shape of the image. The mask has it too, or that of its last axes: a mask (y, x) holds
+        for every t of an image (t, y, x).
+    """
+    source, own, dtype = _look(mask, "mask")
+    full = tuple(shape)
+    if own != full[len(full) - len(own) :]:
+        raise ValueError(f"the mask has the shape {own}, the image {full}")
+    if dtype.kind not in "biu":
+        raise TypeError(
+            "a mask must hold True (missing) and False, or whole numbers that are 0 where "
+            f"nothing is missing, but has the type {dtype}"
+        )
+    leading = len(full) - len(own)
+    return Mask(
+        full,
+        (lambda region: np.asarray(_fetch(source, region[leading:])).astype(bool, copy=False),),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """The range of an image, and the way to the working range, where it is from 0 to 1, and back.
+
+    Attributes
+    ----------
+    low, high : float
+        What becomes 0 and 1. Of integer images they are integers, for a float cannot hold all.
+    """
+
+    low: float
+    high: float
+
+    def __post_init__(self) -> None:
+        for name in ("low", "high"):
+            value = getattr(self, name)
+            if isinstance(value, np.generic):  # the difference of two int8 need not fit an int8
+                object.__setattr__(self, name, value.item())
+        # Also refuses NaN, and two finite ends that lie further apart than a float reaches.
+        if not 0 <= self.high - self.low < math.inf:
+            raise ValueError(f"the values cannot range from {self.low} to {self.high}")
+
+    @property
+    def width(self) -> float:
+        """The length that becomes 1: a noise level is divided by it. 1 if all is constant."""
+        return float(self.high - self.low) or 1.0
+
+    def to_work(self, values: Array) -> NDArray[np.float32]:
+        """The values in the working range; a new array. NaN stays NaN."""
+        # A value that a mask hides may lie anywhere.
+        with np.errstate(over="ignore"):
+            if self._needs_integers(values.dtype):
+                # The two halves of an integer of 64 bits fit a float each, the whole would not.
+                upper, lower = divmod(int(self.low), 1 << 32)
+                work = np.subtract(values >> 32, float(upper), dtype=np.float64)
+                work *= float(1 << 32)
+                work += np.subtract(values & 0xFFFFFFFF, float(lower), dtype=np.float64)
+            else:
+                work = np.subtract(values, float(self.low), dtype=np.float64)
+            work /= self.width
+            return np.asarray(work, np.float32)
+
+    def from_work(self, work: Array, dtype: DTypeLike, as_float: bool = False) -> Array:
+        """The values of the working range as those of an image; a new array.
+
+        Parameters
+        ----------
+        work : ndarray of float
+            Values in the working range.
+        dtype : dtype
+            Type of the image. Values beyond its limits become its limits, and integers are rounded.
+        as_float : bool
+            Instead of an integer type, take a float type that holds its values (float32 for up to
+            16 bits, float64 for more): nothing is rounded or cut off.
+        """
+        target = np.dtype(dtype).newbyteorder("=")
+        if target.kind in "iu" and as_float:
+            target = np.result_type(target, np.float32)
+        with np.errstate(over="ignore"):
+            values = np.multiply(work, self.width, dtype=np.float64)
+            if target.kind == "f":
+                values += float(self.low)
+                most = min(float(np.finfo(target).max), float(np.finfo(np.float64).max))
+                return np.clip(values, -most, most, out=values).astype(target)
+        if np.isnan(values).any():
+            raise ValueError(f"the result holds NaN, for which {target} has no value")
+        info = np.iinfo(target)
+        if not self._needs_integers(target):
+            values += float(self.low)
+            np.rint(values, out=values)
+            return np.clip(values, *_floats_within(info.min, info.max), out=values).astype(target)
+        low = int(self.low)
+        np.rint(values, out=values)
+        np.clip(values, *_floats_within(info.min - low, info.max - low), out=values)
+        # The distance from low can take 65 bits: it is put together from halves, modulo 2**64,
+        # which is right because the sum is known to lie within the limits.
+        upper = np.floor(values / (1 << 32))
+        values -= upper * (1 << 32)
+        whole = upper.astype(np.int64).view(np.uint64) << np.uint64(32)
+        whole += values.astype(np.uint64)
+        whole += np.uint64(low % (1 << 64))
+        return whole.view(target)
+
+    def _needs_integers(self, dtype: np.dtype[Any]) -> bool:
+        """Whether a float64 could lose digits of such values, and low is an integer like them."""
+        return (
+            dtype.kind in "iu"
+            and dtype.itemsize == 8
+            and isinstance(self.low, int)
+            and -(1 << 63) <= self.low < 1 << 64
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """What one pass over an image finds.
+
+    Attributes
+    ----------
+    low, high : float
+        Least and largest of the known values, integers for integer images; infinite if one of them
+        is. Before any is known, low is infinite and high minus infinite.
+    n_known : int
+        How many values are known: neither masked nor NaN.
+    n_nan : int
+        How many are NaN, not counting those that the mask hides.
+    n_masked : int
+        How many the mask hides.
+    """
+
+    low: float = math.inf
+    high: float = -math.inf
+    n_known: int = 0
+    n_nan: int = 0
+    n_masked: int = 0
+
+    @property
+    def has_inf(self) -> bool:
+        """Whether a known value is infinite."""
+        return self.n_known > 0 and (math.isinf(self.low) or math.isinf(self.high))
+
+    def scale(self) -> Scale:
+        """The scale of this range; raises where values are infinite or none is known."""
+        if self.n_known == 0:
+            raise ValueError("no value of the image is known: all are NaN or masked")
+        if self.has_inf:
+            raise ValueError("the image holds infinite values")
+        return Scale(self.low, self.high)
+
+
+def measure(image: View) -> Range:
+    """Find the range of an image and what is missing, block by block."""
+    *_, found = measuring(image)
+    return found
+
+
+def measuring(image: View) -> Iterator[Range]:
+    """Yield, after each of the image's blocks, what was found so far; ``measure`` in steps."""
+    found = Range()
+    for region in image.blocks():
+        values = image.read(region)
+        n_masked = n_nan = 0
+        if image.missing is not None:
+            known = ~image.missing.read(region)
+            n_masked = known.size - int(np.count_nonzero(known))
+            values = values[known] if n_masked else values
+        if values.dtype.kind == "f":
+            nan = np.isnan(values)
+            n_nan = int(np.count_nonzero(nan))
+            values = values[~nan] if n_nan else values
+        low, high = found.low, found.high
+        if values.size:
+            number: type[int] | type[float] = float if values.dtype.kind == "f" else int
+            low, high = min(low, number(values.min())), max(high, number(values.max()))
+        found = Range(
+            low,
+            high,
+            found.n_known + values.size,
+            found.n_nan + n_nan,
+            found.n_masked + n_masked,
+        )
+        yield found
+
+
+def _look(array: Any, what: str) -> tuple[Any, tuple[int, ...], np.dtype[Any]]:
+    """What holds the values, its shape and type; of a multiscale image, its finest level."""
+    if isinstance(array, Sequence) and not isinstance(array, str | bytes):
+        levels = list(array)
+        if levels and all(hasattr(level, "shape") and _is_array(level) for level in levels):
+            _check_levels([tuple(level.shape) for level in levels], what)
+            return _look(levels[0], what)
+        array = np.asarray(array)
+    if not _is_array(array):
+        raise TypeError(
+            f"the {what} must be an array (numpy, dask, zarr, xarray or alike), "
+            f"but is of the type {type(array).__name__}"
+        )
+    if not _is_sliceable(array):
+        array = np.asarray(array)
+    lengths = tuple(array.shape)
+    if any(n != n for n in lengths):  # dask says NaN where it does not know
+        raise ValueError(
+            f"the {what} has axes of unknown length: call compute_chunk_sizes() of the dask array"
+        )
+    shape = tuple(int(n) for n in lengths)
+    if not shape:
+        raise ValueError(f"the {what} is a single value: it must have at least one axis")
+    if 0 in shape:
+        raise ValueError(f"the {what} is empty: its shape is {shape}")
+    try:
+        dtype = np.dtype(array.dtype)
+    except TypeError:  # a type of another library: one value tells what it is in numpy
+        dtype = _fetch(array, (slice(0, 1),) * len(shape)).dtype
+    return array, shape, dtype
+
+
+def _is_array(array: Any) -> bool:
+    if isinstance(array, type):
+        return False
+    return _is_sliceable(array) or any(
+        hasattr(array, a) for a in ("__array__", "__array_interface__")
+    )
+
+
+def _is_sliceable(array: Any) -> bool:
+    return all(hasattr(array, a) for a in ("shape", "dtype", "__getitem__"))
+
+
+def _check_levels(shapes: list[tuple[int, ...]], what: str) -> None:
+    for finer, coarser in itertools.pairwise(shapes):
+        if (
+            len(finer) != len(coarser)
+            or finer == coarser
+            or any(c > f for f, c in zip(finer, coarser, strict=True))
+        ):
+            raise ValueError(
+                f"a sequence of arrays is taken for the levels of one multiscale {what}, but they "
+                f"do not shrink: {', '.join(map(str, shapes))}. Stack them to one array, or pass "
+                "one of them"
+            )
+
+
+def _fetch(source: Any, region: Region) -> Array:
+    """Read a region as numpy, masked where the source is."""
+    part = source[region]
+    if _is_xarray(part):
+        part = part.data  # of the whole it would read the whole, where xarray is lazy
+    if _is_dask(part):
+        part = part.compute()
+    return part if isinstance(part, np.ndarray) else np.asarray(part)
+
+
+def _own_mask(source: Any, shape: tuple[int, ...]) -> Mask | None:
+    """The mask of a masked array, in numpy or in dask."""
+    inner = source.data if _is_xarray(source) and _is_dask(source) else source
+    masked = isinstance(inner, np.ma.MaskedArray) and inner.mask is not np.ma.nomask
+    if masked or isinstance(getattr(inner, "_meta", None), np.ma.MaskedArray):
+        return Mask(shape, (lambda region: np.ma.getmaskarray(_fetch(source, region)),))
+    return None
+
+
+# Neither library need be installed, nor imported where it is: what they have tells them.
+def _is_xarray(array: Any) -> bool:
+    return hasattr(type(array), "dims") and hasattr(type(array), "coords")
+
+
+def _is_dask(array: Any) -> bool:
+    return hasattr(type(array), "__dask_graph__") and array.__dask_graph__() is not None
+
+
+def _labels(source: Any, n: int) -> tuple[str, ...] | None:
+    if _is_xarray(source):
+        return tuple(map(str, source.dims))
+    names = getattr(getattr(source, "metadata", None), "dimension_names", None)  # zarr
+    if names is None or len(names) != n or not all(isinstance(name, str) for name in names):
+        return None
+    return tuple(names)
+
+
+def _name(source: Any) -> str:
+    name = getattr(source, "name", None)
+    # The name of a dask array is a key of its graph; zarr and HDF5 begin theirs with a slash.
+    if not isinstance(name, str) or (_is_dask(source) and not _is_xarray(source)):
+        return ""
+    return name.strip("/")
+
+
+def _chunks(source: Any, shape: tuple[int, ...]) -> Chunks | None:
+    chunks = getattr(source, "chunks", None)
+    if not isinstance(chunks, tuple | list) or len(chunks) != len(shape):
+        return None
+    # Of dask and xarray the lengths of all chunks, of zarr and HDF5 one length an axis.
+    return tuple(tuple(map(int, c)) if isinstance(c, tuple | list) else int(c) for c in chunks)
+
+
+def _spans(length: int, chunk: int | tuple[int, ...], limit: int) -> list[slice]:
+    """Cut an axis into spans of whole chunks, each as long as the limit allows."""
+    if isinstance(chunk, int):
+        step = max(limit // chunk, 1) * chunk
+        return [slice(a, min(a + step, length)) for a in range(0, length, step)]
+    spans: list[slice] = []
+    start = stop = 0
+    for n in chunk:
+        if stop > start and stop + n - start > limit:
+            spans.append(slice(start, stop))
+            start = stop
+        stop += n
+    return [*spans, slice(start, stop)]
+
+
+def _floats_within(least: int, most: int) -> tuple[float, float]:
+    """The least and the largest float that lie within two integers, far apart as they are."""
+    low, high = float(least), float(most)
+    return (
+        low if int(low) >= least else math.nextafter(low, math.inf),
+        high if int(high) <= most else math.nextafter(high, -math.inf),
+    )
