@@ -3,7 +3,11 @@
 from napari_scsc.__about__ import __version__
 from napari_scsc.bank import FilterBank
 from napari_scsc.files import FileFormatError
+from napari_scsc.lattice import LatticeSCSC
 from napari_scsc.learner import SCSC
+from napari_scsc.restore.denoise import denoise, iter_denoise
+from napari_scsc.restore.job import RestorationWarning, RestoreUpdate, estimate_noise
+from napari_scsc.restore.noise import Noise
 from napari_scsc.results import Code, Update, ZeroCodeWarning
 from napari_scsc.settings import Relative
 
@@ -12,8 +16,15 @@ __all__ = [
     "Code",
     "FileFormatError",
     "FilterBank",
+    "LatticeSCSC",
+    "Noise",
     "Relative",
+    "RestorationWarning",
+    "RestoreUpdate",
     "Update",
     "ZeroCodeWarning",
     "__version__",
+    "denoise",
+    "estimate_noise",
+    "iter_denoise",
 ]

@@ -1,1 +1,1 @@
-"""Restoration. In the making: what is here works and is tested, but is not a public name yet."""
+"""Restoration: noise, denoising and inpainting of images of any kind."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,71 +11,147 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_scsc.restore import groups
+from napari_scsc.restore.basis import Basis
 from napari_scsc.restore.patches import PatchGrid
 from napari_scsc.solver.threads import single_threaded
 
 Array = NDArray[Any]
 
+_PARTS = 8  # of the references of a pass; a fixed number, so that the sums do not depend on threads
+
 
 @dataclass(frozen=True, slots=True)
-class ChainSettings:
+class Passes:
     """How thorough the passes are.
 
     Attributes
     ----------
-    step : int
-        Places between two reference patches.
-    reach : int
+    step : tuple of int
+        Places between two reference patches, along each shift axis.
+    first_reach, second_reach : tuple of int
         How far from a reference similar patches are looked for.
     first_size, second_size : int
-        Patches of a group in the thresholding and in the Wiener pass; 0 leaves a pass out.
+        Patches of a group in the thresholding and in the Wiener pass; 0 leaves the second out.
     strength : float
         Noise level that the thresholding pass assumes, relative to sigma.
     """
 
-    step: int = 4
-    reach: int = 15
+    step: tuple[int, ...]
+    first_reach: tuple[int, ...]
+    second_reach: tuple[int, ...]
     first_size: int = 32
     second_size: int = 64
     strength: float = 0.9
 
 
-def denoise_sample(
-    sample: Array,
-    sigma: float,
-    patch: tuple[int, ...],
-    basis: Array,
-    settings: ChainSettings | None = None,
-) -> Array:
-    """Denoise a sample (C, *shift), one to three shift axes, white noise of level ``sigma``.
+class Chain:
+    """The passes over one sample (C, *shift) with one to three shift axes.
 
-    ``basis`` (R, M) is an orthonormal basis of the base filters, the constant first: the result
-    lies in its span, patch by patch.
+    Parts of a pass run in the executor, if there is one; the result is the same without.
+    ``tick`` is called between the parts, and may raise to cancel.
     """
-    settings = settings or ChainSettings()
-    grid = PatchGrid(len(sample), sample.shape[1:], patch)
-    passes = groups.get()
-    places = (1,) * (3 - len(grid.places)) + grid.places
-    # Patches of neighbouring references overlap or touch: every point is in one of them.
-    lengths = (1,) * (3 - len(patch)) + patch
-    step = np.array([min(settings.step, p) for p in lengths])
-    reach = np.array([min(settings.reach, n - 1) for n in places])
-    most = int(np.prod([min(r + 1, n) for r, n in zip(reach, places, strict=True)]))
 
-    def average(fill: Any) -> Array:
-        total = np.zeros((int(np.prod(places)), len(basis)), sample.dtype)
-        weights = np.zeros(len(total), sample.dtype)
-        fill(total, weights)
-        return grid.assemble(total, weights, basis)
+    def __init__(
+        self,
+        basis: Basis,
+        passes: Passes,
+        executor: Executor | None = None,
+        tick: Callable[[], None] | None = None,
+    ) -> None:
+        self._basis, self._passes = basis, passes
+        self._map = map if executor is None else executor.map
+        self._tick = tick or (lambda: None)
+        self._kernels = groups.get()
 
-    with single_threaded():
-        noisy = grid.express(sample, basis)
-        found = passes.match(noisy, places, step, reach, min(settings.first_size, most))
-        estimate = average(
-            lambda *out: passes.threshold(noisy, found, sigma, settings.strength, *out)
+    def denoise(self, sample: Array, sigma: float) -> Array:
+        """Take white noise of level ``sigma`` away; patch by patch, the result lies in the basis."""
+        with single_threaded():
+            grid = self._grid(sample)
+            noisy = grid.express(sample, self._basis.vectors)
+            estimate = self._threshold(grid, noisy, noisy, sigma)
+            if self._passes.second_size:
+                estimate = self._wiener(grid, noisy, estimate, sigma)
+        return estimate
+
+    def threshold(self, sample: Array, sigma: float) -> Array:
+        """The thresholding pass alone."""
+        with single_threaded():
+            grid = self._grid(sample)
+            noisy = grid.express(sample, self._basis.vectors)
+            return self._threshold(grid, noisy, noisy, sigma)
+
+    def wiener(self, sample: Array, pilot: Array, sigma: float) -> Array:
+        """The Wiener pass alone, with a pilot (C, *shift) from elsewhere."""
+        with single_threaded():
+            grid = self._grid(sample)
+            noisy = grid.express(sample, self._basis.vectors)
+            return self._wiener(grid, noisy, pilot, sigma)
+
+    def _grid(self, sample: Array) -> PatchGrid:
+        return PatchGrid(len(sample), sample.shape[1:], self._basis.patch)
+
+    def _threshold(self, grid: PatchGrid, noisy: Array, like: Array, sigma: float) -> Array:
+        passes = self._passes
+        return self._average(
+            grid,
+            like,
+            (passes.first_reach, passes.first_size),
+            lambda members, *out: self._kernels.threshold(
+                noisy, members, sigma, passes.strength, self._basis.n_flat, *out
+            ),
         )
-        if settings.second_size:
-            pilot = grid.express(estimate, basis)
-            again = passes.match(pilot, places, step, reach, min(settings.second_size, most))
-            estimate = average(lambda *out: passes.wiener(noisy, pilot, again, sigma, *out))
-    return estimate
+
+    def _wiener(self, grid: PatchGrid, noisy: Array, pilot: Array, sigma: float) -> Array:
+        passes = self._passes
+        like = grid.express(pilot, self._basis.vectors)
+        return self._average(
+            grid,
+            like,
+            (passes.second_reach, passes.second_size),
+            lambda members, *out: self._kernels.wiener(
+                noisy, like, members, sigma, self._basis.n_flat, *out
+            ),
+        )
+
+    def _average(
+        self,
+        grid: PatchGrid,
+        like: Array,
+        search: tuple[tuple[int, ...], int],
+        fill: Callable[..., None],
+    ) -> Array:
+        """Match on the patches ``like``, fill the estimates of all groups in, and average them."""
+        places = _three(grid.places, 1)
+        step = [min(s, p) for s, p in zip(self._passes.step, self._basis.patch, strict=True)]
+        references = _references(places, _three(step, 1))
+        reach = np.minimum(_three(search[0], 0), np.array(places) - 1)
+        # No more than there are in the window of a corner.
+        size = min(search[1], int(np.prod(reach + 1)))
+
+        def part(own: Array) -> tuple[int, Array, Array]:
+            self._tick()
+            members = self._kernels.match(like, places, own, reach, size)
+            first, last = int(members.min()), int(members.max()) + 1
+            total = np.zeros((last - first, like.shape[1]), like.dtype)
+            weights = np.zeros(last - first, like.dtype)
+            fill(members, total, weights, first)
+            return first, total, weights
+
+        total = np.zeros_like(like)
+        weights = np.zeros(len(like), like.dtype)
+        for first, some, their in self._map(part, np.array_split(references, _PARTS)):
+            total[first : first + len(some)] += some
+            weights[first : first + len(some)] += their
+        self._tick()
+        return grid.assemble(total, weights, self._basis.vectors)
+
+
+def _references(places: tuple[int, ...], step: tuple[int, ...]) -> Array:
+    """Every ``step``-th place, and the last: patches of neighbours overlap or touch."""
+    along = (np.unique([*range(0, n, s), n - 1]) for n, s in zip(places, step, strict=True))
+    return np.stack(np.meshgrid(*along, indexing="ij"), -1).reshape(-1, 3)
+
+
+def _three(lengths: Any, missing: int) -> tuple[int, ...]:
+    """Lengths on three axes, the first of them missing."""
+    return (missing,) * (3 - len(lengths)) + tuple(lengths)

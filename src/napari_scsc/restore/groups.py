@@ -2,7 +2,8 @@
 
 The patches of a group are so alike that a few mixtures of the base filters explain them all: the
 personal dictionary W of the group is the orthonormal basis in which its members vary most. All is
-done on the coefficients of the patches in an orthonormal basis of the base filters, (places, R).
+done on the coefficients of the patches in an orthonormal basis of the base filters, (places, R),
+of which the first ``n_flat`` are constant over the patch.
 """
 
 from __future__ import annotations
@@ -19,66 +20,85 @@ from napari_scsc.solver import kernels
 Array = NDArray[Any]
 
 
-def _match(
-    coefficients: Array, places: tuple[int, int, int], step: Array, reach: Array, size: int
+def _np_match(
+    coefficients: Array, places: tuple[int, int, int], references: Array, reach: Array, size: int
 ) -> Array:
     """For each reference place, the ``size`` places around it whose patches are most alike.
 
-    References lie every ``step`` places, and at the ends; the search goes ``reach`` places to
-    either side. Returns (references, size) places, the nearest first: the reference itself.
+    ``references`` (n, 3) are places; the search goes ``reach`` places to either side of each.
+    Returns (n, size) places, the nearest first: the reference itself, whatever else is as near.
     """
-    counts = [(places[axis] + step[axis] - 2) // step[axis] + 1 for axis in range(3)]
-    found = np.empty((counts[0] * counts[1] * counts[2], size), np.int64)
+    offsets = np.stack(
+        np.meshgrid(*(np.arange(-r, r + 1) for r in reach), indexing="ij"), -1
+    ).reshape(-1, 3)
+    strides = np.array([places[1] * places[2], places[2], 1])
+    distances = np.full((len(references), len(offsets)), np.inf, coefficients.dtype)
+    own = coefficients[references @ strides]
+    for i, offset in enumerate(offsets):
+        other = references + offset
+        inside = ((other >= 0) & (other < places)).all(axis=1)
+        difference = own[inside] - coefficients[other[inside] @ strides]
+        distances[inside, i] = np.einsum("nr,nr->n", difference, difference)
+    distances[:, len(offsets) // 2] = -1
+    nearest = np.argsort(distances, axis=1, kind="stable")[:, :size]
+    return np.asarray((references[:, None] + offsets[nearest]) @ strides)
+
+
+def _match(
+    coefficients: Array, places: tuple[int, int, int], references: Array, reach: Array, size: int
+) -> Array:
+    found = np.empty((len(references), size), np.int64)
     distances = np.empty(size, coefficients.dtype)
     members = np.empty(size, np.int64)
-    group = 0
-    for a in range(counts[0]):
-        z = min(a * step[0], places[0] - 1)
-        for b in range(counts[1]):
-            y = min(b * step[1], places[1] - 1)
-            for c in range(counts[2]):
-                x = min(c * step[2], places[2] - 1)
-                own = (z * places[1] + y) * places[2] + x
-                reference = coefficients[own]
-                # Itself first, whatever else is just as near: every place must be covered.
-                n = 1
-                members[0] = own
-                distances[0] = -1
-                for i in range(max(0, z - reach[0]), min(places[0], z + reach[0] + 1)):
-                    for j in range(max(0, y - reach[1]), min(places[1], y + reach[1] + 1)):
-                        for k in range(max(0, x - reach[2]), min(places[2], x + reach[2] + 1)):
-                            place = (i * places[1] + j) * places[2] + k
-                            if place == own:
-                                continue
-                            other = coefficients[place]
-                            distance = coefficients.dtype.type(0)
-                            for r in range(reference.shape[0]):
-                                difference = reference[r] - other[r]
-                                distance += difference * difference
-                            if n == size and distance >= distances[n - 1]:
-                                continue
-                            n = min(n + 1, size)
-                            at = n - 1
-                            while at > 0 and distances[at - 1] > distance:
-                                distances[at] = distances[at - 1]
-                                members[at] = members[at - 1]
-                                at -= 1
-                            distances[at] = distance
-                            members[at] = place
-                found[group] = members
-                group += 1
+    for group in range(len(references)):
+        z, y, x = references[group]
+        own = (z * places[1] + y) * places[2] + x
+        reference = coefficients[own]
+        n = 1
+        members[0] = own
+        distances[0] = -1
+        for i in range(max(0, z - reach[0]), min(places[0], z + reach[0] + 1)):
+            for j in range(max(0, y - reach[1]), min(places[1], y + reach[1] + 1)):
+                for k in range(max(0, x - reach[2]), min(places[2], x + reach[2] + 1)):
+                    place = (i * places[1] + j) * places[2] + k
+                    if place == own:
+                        continue
+                    other = coefficients[place]
+                    distance = coefficients.dtype.type(0)
+                    for r in range(reference.shape[0]):
+                        difference = reference[r] - other[r]
+                        distance += difference * difference
+                    if n == size and distance >= distances[n - 1]:
+                        continue
+                    n = min(n + 1, size)
+                    at = n - 1
+                    while at > 0 and distances[at - 1] > distance:
+                        distances[at] = distances[at - 1]
+                        members[at] = members[at - 1]
+                        at -= 1
+                    distances[at] = distance
+                    members[at] = place
+        found[group] = members
     return found
 
 
 def _threshold(
-    noisy: Array, groups: Array, sigma: float, strength: float, total: Array, weights: Array
+    noisy: Array,
+    groups: Array,
+    sigma: float,
+    strength: float,
+    n_flat: int,
+    total: Array,
+    weights: Array,
+    first: int,
 ) -> None:
     """First pass: W from the noisy group itself, its singular values shrunk.
 
     The shrinkage is the one that loses least for a low-rank matrix in white noise (Gavish and
     Donoho 2017); ``strength`` scales the noise level it assumes. The mean of the group is kept,
-    but for coefficients that are no larger than its noise; the constant (the first) stays.
-    Adds the weighted estimates to ``total`` (places, R), and the weights to ``weights``.
+    but for coefficients that are no larger than its noise; the flat ones stay. Adds the weighted
+    estimates to ``total`` and the weights to ``weights``, whose rows are the places from
+    ``first`` on.
     """
     n_groups, size = groups.shape
     n_base = noisy.shape[1]
@@ -90,31 +110,45 @@ def _threshold(
         x = noisy[groups[g]]
         mean = x.sum(axis=0) / noisy.dtype.type(size)
         x -= mean
-        for r in range(1, n_base):
+        for r in range(n_flat, n_base):
             if abs(mean[r]) < faint:
                 mean[r] = 0
-        energies, vectors = np.linalg.eigh(x @ x.T)
+        # The smaller of the two Gram matrices has the same energies.
+        energies, vectors = np.linalg.eigh(x @ x.T if size <= n_base else x.T @ x)
         kept = 1.0
-        for i in range(size):
+        for i in range(short):
             ratio = energies[i] / noise
             factor = 0.0
             if ratio > (1 + np.sqrt(aspect)) ** 2:
                 factor = np.sqrt((ratio - aspect - 1) ** 2 - 4 * aspect) / ratio
             kept += factor * factor
             energies[i] = factor
-        estimate = (vectors * energies) @ (vectors.T @ x)
+        estimate = x
+        if size <= n_base:
+            estimate = (vectors * energies) @ (vectors.T @ x)
+        else:
+            estimate = (x @ (vectors * energies)) @ vectors.T
         weight = noisy.dtype.type(1 / kept)
         for n in range(size):
-            total[groups[g, n]] += weight * (mean + estimate[n])
-            weights[groups[g, n]] += weight
+            place = groups[g, n] - first
+            total[place] += weight * (mean + estimate[n])
+            weights[place] += weight
 
 
 def _wiener(
-    noisy: Array, pilot: Array, groups: Array, sigma: float, total: Array, weights: Array
+    noisy: Array,
+    pilot: Array,
+    groups: Array,
+    sigma: float,
+    n_flat: int,
+    total: Array,
+    weights: Array,
+    first: int,
 ) -> None:
     """Second pass: W from the group of the pilot, each coefficient weighed by its power there.
 
-    Adds the weighted estimates to ``total`` (places, R), and the weights to ``weights``.
+    Adds the weighted estimates to ``total`` and the weights to ``weights``, whose rows are the
+    places from ``first`` on.
     """
     n_groups, size = groups.shape
     n_base = noisy.shape[1]
@@ -128,31 +162,33 @@ def _wiener(
         mean_q = q.sum(axis=0) / real(size)
         x -= mean
         q -= mean_q
-        for r in range(1, n_base):
-            power = mean_q[r] * mean_q[r]
-            mean[r] *= power / (power + noise_of_mean)
-        energies, vectors = np.linalg.eigh(q @ q.T)
-        first = 0  # the eigenvalues ascend
-        while first < size and energies[first] <= negligible:
-            first += 1
-        lengths = np.sqrt(energies[first:])
-        used = np.ascontiguousarray(vectors[:, first:])
-        w = (used.T @ q) / lengths.reshape(-1, 1)
-        power = (used * lengths) ** 2
+        for r in range(n_flat, n_base):
+            square = mean_q[r] * mean_q[r]
+            mean[r] *= square / (square + noise_of_mean)
+        # The smaller of the two Gram matrices has the same energies.
+        energies, vectors = np.linalg.eigh(q @ q.T if size <= n_base else q.T @ q)
+        least = 0  # the eigenvalues ascend
+        while least < len(energies) and energies[least] <= negligible:
+            least += 1
+        w = np.ascontiguousarray(vectors[:, least:].T)
+        if size <= n_base:
+            w = (w @ q) / np.sqrt(energies[least:]).reshape(-1, 1)
+        power = (q @ w.T) ** 2
         share = power / (power + noise)
         estimate = (share * (x @ w.T)) @ w
         weight = real(1 / (1 + (share * share).sum() / n_base))
         for n in range(size):
-            total[groups[g, n]] += weight * (mean + estimate[n])
-            weights[groups[g, n]] += weight
+            place = groups[g, n] - first
+            total[place] += weight * (mean + estimate[n])
+            weights[place] += weight
 
 
+_PLAIN = SimpleNamespace(match=_np_match, threshold=_threshold, wiener=_wiener)
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "match": _match,
     "threshold": _threshold,
     "wiener": _wiener,
 }
-_PLAIN = SimpleNamespace(**_FUNCTIONS)
 _COMPILED = kernels.compile_all(**_FUNCTIONS)
 
 

@@ -1,0 +1,275 @@
+"""LatticeSCSC: orthonormal base filters, learned online, for codes on a lattice."""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+from numpy.typing import NDArray
+
+from napari_scsc import checks, files
+from napari_scsc.__about__ import __version__
+from napari_scsc.bank import FilterBank
+from napari_scsc.results import Update
+from napari_scsc.settings import filter_lengths
+from napari_scsc.solver.threads import single_threaded
+
+Array = NDArray[Any]
+
+_KIND = "napari-scsc lattice checkpoint"
+_VERSION = 1
+_ABOVE = 1.02  # a filter counts if its power is that many times the noise's
+_THRESHOLD = 2.7  # in noise levels: what a code must exceed
+_MOST_PATCHES = 20_000  # of a sample that are looked at
+
+
+class LatticeSCSC:
+    """The model of the paper with one code a support instead of one a pixel, and orthonormal B.
+
+    A sample is cut into patches on a lattice whose place changes from sample to sample. Each is
+    ``B (W z)`` plus its mean: ``W`` rotates the base filters to where this sample varies most,
+    and ``z`` keeps what stands above the noise. With orthonormal ``B`` and ``W`` each step has a
+    closed form, and the history is one matrix: the second moments of the patches, whose leading
+    eigenvectors are the filters that explain most. The span of ``B`` is what matters for
+    restoration, and for its size this one is the best there is for the patches seen.
+
+    Parameters
+    ----------
+    n_base : int, optional
+        R, the number of base filters, constants included: one for each joint value. Without it,
+        as many as stand above the noise.
+    filter_shape : tuple of int
+        Lengths of the filters on the shift axes.
+    n_joint : int
+        Number of joint axes, which come first.
+    sigma : float
+        Noise level of the samples.
+    forget : float
+        Share of the weight of all earlier samples that each new one takes away.
+    seed : int
+        Seed of the places of the lattices.
+    """
+
+    def __init__(
+        self,
+        n_base: int | None = None,
+        filter_shape: Sequence[int] = (8, 8),
+        n_joint: int = 0,
+        sigma: float = 0.0,
+        forget: float = 0.0,
+        seed: int = 0,
+    ) -> None:
+        self.n_base = None if n_base is None else checks.whole("n_base", n_base, 1, 10_000)
+        self.filter_shape = filter_lengths(filter_shape)
+        self.n_joint = checks.whole("n_joint", n_joint, 0)
+        self.sigma = checks.real("sigma", sigma, least=0)
+        self.forget = checks.real("forget", forget, least=0, below=1)
+        self.seed = checks.whole("seed", seed, 0)
+        self.n_seen = 0
+        self._joint: tuple[int, ...] | None = None
+        self._moments: Array = np.zeros((0, 0))
+        self._count = 0.0  # how many samples the moments stand for
+        self._seconds = 0.0
+        self._bank: FilterBank | None = None
+
+    @property
+    def bank(self) -> FilterBank:
+        """The filters as they were after the last sample: the constants, then the strongest."""
+        if self._bank is None:
+            raise ValueError("nothing was learned yet: call fit or partial_fit first")
+        return self._bank
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The arguments with which it was made."""
+        names = ("n_base", "filter_shape", "n_joint", "sigma", "forget", "seed")
+        return {name: getattr(self, name) for name in names}
+
+    # --- learning -------------------------------------------------------------------------------
+
+    def partial_fit(self, x: Any, mask: Any = None) -> LatticeSCSC:
+        """Learn from one more sample; mask: True where it was measured."""
+        self._learn(x, mask)
+        return self
+
+    def fit(self, samples: Iterable[Any]) -> LatticeSCSC:
+        """Learn from all samples: arrays, or pairs (array, mask)."""
+        for _ in self.iter_fit(samples):
+            pass
+        return self
+
+    def iter_fit(
+        self, samples: Iterable[Any], *, tick: Callable[[], None] | None = None
+    ) -> Iterator[Update]:
+        """Learn as ``fit`` does, yielding an update after each sample.
+
+        ``tick`` is called before each sample and may raise to cancel.
+        """
+        for sample in samples:
+            if tick:
+                tick()
+            yield self._learn(*(sample if isinstance(sample, tuple) else (sample, None)))
+
+    def _learn(self, x: Any, mask: Any) -> Update:
+        start = time.perf_counter()
+        array, known = checks.sample(x, self.n_joint, len(self.filter_shape), mask)
+        joint = array.shape[: self.n_joint]
+        if self._joint is None:
+            self._begin(joint)
+        elif joint != self._joint:
+            raise ValueError(
+                f"the filters span joint axes of lengths {self._joint}, "
+                f"but the sample has the shape {array.shape}"
+            )
+        rng = np.random.default_rng([self.seed, self.n_seen])
+        with single_threaded():
+            patches = _patches(array, known, self.filter_shape, self.n_joint, rng)
+            if len(patches):
+                kept = self._count * (1 - self.forget)
+                self._count = kept + 1
+                own = (patches.T @ patches).astype(np.float64) / len(patches)
+                self._moments += (own - self._moments) / self._count
+            self.n_seen += 1
+            filters = self._publish()
+            weights, cost, sparsity, error = self._code(filters, patches)
+        self._seconds += time.perf_counter() - start
+        return Update(
+            sample=self.n_seen,
+            B=self.bank.filters,
+            W=weights,
+            objective=cost,
+            sparsity=sparsity,
+            psnr=-10 * math.log10(error) if error > 0 else math.inf,
+            seconds=self._seconds,
+            iterations=1,
+            converged=True,
+        )
+
+    def _begin(self, joint: tuple[int, ...]) -> None:
+        n_flat, size = math.prod(joint), math.prod(self.filter_shape)
+        if self.n_base is not None and not n_flat <= self.n_base <= n_flat * size:
+            raise ValueError(
+                f"n_base is {self.n_base}, but filters of the shape {(*joint, *self.filter_shape)} "
+                f"can be {n_flat} (the constants) to {n_flat * size}"
+            )
+        self._joint = joint
+        self._moments = np.zeros((n_flat * size, n_flat * size))
+
+    def _publish(self) -> Array:
+        """Take the filters from the moments; return those that are not constant, (R', M)."""
+        assert self._joint is not None
+        n_flat, size = math.prod(self._joint), math.prod(self.filter_shape)
+        powers, vectors = np.linalg.eigh(self._moments)
+        powers, vectors = powers[::-1], vectors[:, ::-1].T
+        lively = n_flat * (size - 1)  # the moments know nothing of the means
+        if self.n_base is None:
+            count = min(lively, max(1, int((powers > _ABOVE * self.sigma**2).sum())))
+        else:
+            count = min(lively, self.n_base - n_flat)
+        # A vector and its negative are the same filter: the larger side is shown bright.
+        sides = np.sign((vectors[:count] ** 3).sum(axis=1, keepdims=True))
+        filters = (vectors[:count] * np.where(sides == 0, 1, sides)).astype(np.float32)
+        constants = np.kron(np.eye(n_flat), np.full((1, size), size**-0.5)).astype(np.float32)
+        self._bank = FilterBank(
+            filters=np.vstack([constants, filters]).reshape(-1, *self._joint, *self.filter_shape),
+            n_joint=self.n_joint,
+            info={
+                "learner": "lattice",
+                "arguments": self.settings,
+                "n_samples": self.n_seen,
+                "powers": powers[:count].tolist(),
+            },
+        )
+        return filters
+
+    def _code(self, filters: Array, patches: Array) -> tuple[Array, float, float, float]:
+        """W of a sample, (R, R'), and of its code: the cost, the share in use, the mean error."""
+        n_flat = len(self.bank.filters) - len(filters)
+        weights = np.zeros((n_flat + len(filters), len(filters)), np.float32)
+        if not len(patches):
+            return weights, 0.0, 0.0, 0.0
+        coefficients = patches @ filters.T
+        _, own = np.linalg.eigh((coefficients.T @ coefficients).astype(np.float64))
+        weights[n_flat:] = own[:, ::-1]
+        codes = coefficients @ weights[n_flat:]
+        threshold = _THRESHOLD * self.sigma
+        codes[np.abs(codes) <= threshold] = 0
+        residual = patches - (codes @ weights[n_flat:].T) @ filters
+        square = float(np.einsum("nm,nm->", residual, residual, dtype=np.float64))
+        used = np.count_nonzero(codes)
+        cost = 0.5 * square + 0.5 * threshold**2 * used
+        return weights, cost, used / max(codes.size, 1), square / residual.size
+
+    # --- checkpoints ----------------------------------------------------------------------------
+
+    def checkpoint(self, path: str | os.PathLike[str]) -> None:
+        """Write all that is needed to go on learning; complete, or not at all."""
+        if self._joint is None:
+            raise ValueError("nothing was learned yet: there is nothing to write")
+        header = {
+            "arguments": self.settings,
+            "joint": self._joint,
+            "n_seen": self.n_seen,
+            "count": self._count,
+            "seconds": self._seconds,
+            "written_by": f"napari-scsc {__version__}",
+        }
+        files.write(path, _KIND, _VERSION, header, {"moments": self._moments})
+
+    @classmethod
+    def resume(cls, path: str | os.PathLike[str]) -> LatticeSCSC:
+        """Read a checkpoint: learning goes on with the same bits as if it had not stopped."""
+        header, arrays = files.read(path, _KIND, _VERSION)
+        with files.reporting(path):
+            model = cls(**header["arguments"])
+            model._begin(tuple(checks.whole("joint", n, 1) for n in header["joint"]))
+            moments = arrays["moments"]
+            if moments.shape != model._moments.shape or not np.isfinite(moments).all():
+                raise ValueError(f"its moments have the shape {moments.shape}")
+            model._moments = moments.astype(np.float64)
+            model.n_seen = checks.whole("n_seen", header["n_seen"], 0, 1 << 53)
+            model._count = checks.real("count", header["count"], least=0)
+            model._seconds = checks.real("seconds", header["seconds"], least=0)
+            model._publish()
+        return model
+
+
+def _patches(
+    sample: Array,
+    known: Array | None,
+    support: tuple[int, ...],
+    n_joint: int,
+    rng: np.random.Generator,
+) -> Array:
+    """Patches (n, M) without their means; those that touch what was not measured are left out.
+
+    They lie on lattices of the support at random places: as many lattices as the sample has room
+    for, and no more patches than needed.
+    """
+    shift = sample.shape[n_joint:]
+    if any(h > n for h, n in zip(support, shift, strict=True)):
+        raise ValueError(
+            f"the sample has the lengths {shift} on its shift axes, shorter than a filter: {support}"
+        )
+    axes = tuple(range(n_joint, sample.ndim))
+    windows = sliding_window_view(sample, support, axis=axes)
+    places = windows.shape[n_joint : sample.ndim]
+    usable = np.ones(places, bool)
+    if known is not None:
+        full = np.broadcast_to(known, sample.shape).all(axis=tuple(range(n_joint)))
+        usable = sliding_window_view(full, support).all(axis=tuple(range(-len(support), 0)))
+    chosen = np.flatnonzero(usable)
+    per_lattice = max(1, math.ceil(math.prod(places) / math.prod(support)))
+    lattices = max(1, min(math.prod(support), _MOST_PATCHES // per_lattice))
+    order = rng.permutation(len(chosen))[: lattices * per_lattice]
+    index = np.unravel_index(np.sort(chosen[order]), places)
+    cut = windows[(*([slice(None)] * n_joint), *index)]  # (*joint, n, *support)
+    cut = np.moveaxis(cut, n_joint, 0).reshape(len(order), -1, math.prod(support))
+    cut = cut.astype(np.float32)
+    cut -= cut.mean(axis=2, keepdims=True)
+    return cut.reshape(len(order), -1)

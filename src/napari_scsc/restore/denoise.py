@@ -1,0 +1,161 @@
+"""Denoise an image of any kind, in memory, tile by tile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from napari_scsc.bank import FilterBank
+from napari_scsc.restore import job, paper, plan
+from napari_scsc.restore.chain import Chain
+from napari_scsc.restore.job import Options, RestoreUpdate, Updates
+from napari_scsc.restore.source import Region, Source, Working, open_image
+
+Array = NDArray[Any]
+
+
+def denoise(
+    image: Any,
+    *,
+    kind: str | None = None,
+    axes: str | Sequence[str] | None = None,
+    bank: FilterBank | None = None,
+    sigma: float | None = None,
+    strength: float = 1.0,
+    quality: plan.Quality = "balanced",
+    method: str = "scsc",
+    seed: int = 0,
+    n_jobs: int | None = None,
+    progress: Callable[[RestoreUpdate], None] | None = None,
+) -> Any:
+    """Take the noise out of an image.
+
+    Parameters
+    ----------
+    image : array
+        numpy, dask, zarr or xarray; any integer or float type.
+    kind : str, optional
+        "image", "rgb", "video", "stack", "multispectral", "light-field" or "time-lapse".
+        Guessed from labels and shape where that is possible.
+    axes : str or sequence of str, optional
+        Labels of the axes in the image's own order, such as "yxc".
+    bank : FilterBank, optional
+        Filters learned elsewhere. Without it they are learned from the image.
+    sigma : float, optional
+        Standard deviation of the noise, in the units of the image. Without it the noise is
+        estimated, and may depend on brightness.
+    strength : float
+        1 takes away the noise that is there; less is gentler, more is smoother.
+    quality : {"fast", "balanced", "best"}
+        What to spend: about 1 : 4 : 8 in time.
+    method : {"scsc", "scsc-paper", "ocsc-paper"}
+        "scsc" groups similar patches, each group with weights of its own. The others are the
+        inference of the paper, and of its predecessor, for comparison.
+    seed : int
+        The same seed gives the same result.
+    n_jobs : int, optional
+        Threads; all cores unless given. The result does not depend on it.
+    progress : callable, optional
+        Called with each update of ``iter_denoise``; it may raise to cancel.
+
+    Returns
+    -------
+    array
+        Like the image: the same kind of array, shape and type of values.
+    """
+    return job.last(
+        iter_denoise(
+            image,
+            kind=kind,
+            axes=axes,
+            bank=bank,
+            sigma=sigma,
+            strength=strength,
+            quality=quality,
+            method=method,
+            seed=seed,
+            n_jobs=n_jobs,
+        ),
+        progress,
+    )
+
+
+def iter_denoise(
+    image: Any,
+    *,
+    kind: str | None = None,
+    axes: str | Sequence[str] | None = None,
+    bank: FilterBank | None = None,
+    sigma: float | None = None,
+    strength: float = 1.0,
+    quality: plan.Quality = "balanced",
+    method: str = "scsc",
+    seed: int = 0,
+    n_jobs: int | None = None,
+    tick: job.Tick | None = None,
+) -> Updates:
+    """Denoise as ``denoise`` does, yielding updates; the last one holds the result.
+
+    Wrong arguments raise at the call. ``tick`` is called often, also from other threads; it may
+    raise to cancel.
+    """
+    options = Options.checked(
+        bank=bank,
+        sigma=sigma,
+        strength=strength,
+        quality=quality,
+        method=method,
+        seed=seed,
+        n_jobs=n_jobs,
+    )
+    source = open_image(image, None, kind, axes)
+    if source.has_missing:
+        raise ValueError(
+            f"{source.range.n_nan + source.range.n_masked} values of the image are missing "
+            "(NaN or masked): inpaint(image, None) fills them, and denoises with sigma=..."
+        )
+    if options.bank is not None:
+        job.check_bank(options.bank, source)
+    return _updates(source, options, tick)
+
+
+def _updates(source: Source, options: Options, tick: job.Tick | None) -> Updates:
+    noise = job.find_noise(source, options.sigma)
+    found = RestoreUpdate(
+        "noise", 0.0, f"noise level {noise.sigma:.3g}", noise=noise, remarks=noise.remarks
+    )
+    yield found
+    if noise.sigma == 0:
+        # Without noise the image is its own best estimate.
+        whole = source.image.read(tuple(slice(None) for _ in source.image.shape))
+        result = source.image.like(np.array(whole))
+        yield replace(found, stage="done", done=1.0, message="no noise found", result=result)
+        return
+    working = Working(source, noise)
+    sigma = working.sigma * options.strength
+    if options.method != "scsc":
+        yield from paper.denoising(source, working, sigma, options, found, tick)
+        return
+    bank = options.bank
+    if bank is None:
+        tiles = job.learning_tiles(source, working, options.seed)
+        bank = yield from job.learning(tiles, source, sigma, options.seed, tick)
+    bases = job.bases(bank, options.quality)
+    passes = [plan.passes(basis.patch, options.quality) for basis in bases]
+    with job.workers(options.n_jobs) as executor:
+        chains = [
+            Chain(basis, own, executor, tick) for basis, own in zip(bases, passes, strict=True)
+        ]
+
+        def restore(index: tuple[int, ...], part: Region) -> Iterator[tuple[float, Array]]:
+            mixed = bases[0].project(working.to_work(source.read(index, part)))
+            estimate = np.mean([chain.denoise(mixed, sigma) for chain in chains], axis=0)
+            yield 1.0, bases[0].back(estimate)
+
+        size, overlap = plan.tile_shape(source.shift, bases[0], passes[0])
+        common = replace(found, stage="restore", bank=bank)
+        yield from job.tile_by_tile(source, working, restore, size, overlap, common)

@@ -1,0 +1,305 @@
+"""What denoising and inpainting have in common: options, updates, learning a bank, tiles."""
+
+from __future__ import annotations
+
+import math
+import os
+import warnings
+from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from napari_scsc import checks
+from napari_scsc.bank import FilterBank
+from napari_scsc.lattice import LatticeSCSC
+from napari_scsc.restore import plan
+from napari_scsc.restore.basis import Basis
+from napari_scsc.restore.noise import Noise, estimate
+from napari_scsc.restore.source import Region, Source, Working, draw_tiles, open_image
+from napari_scsc.results import Update
+from napari_scsc.tiles import Blend, Tile, cut
+
+Array = NDArray[Any]
+Tick = Callable[[], None]
+
+METHODS = ("scsc", "scsc-paper", "ocsc-paper")
+_LEARN_VALUES = 128 * 128  # of a tile that is learned from
+_LEARN_TILES = 16
+_NOISE_TILES = 24
+_LEARNING = 0.05  # share of the work that learning is, roughly
+
+
+@dataclass(frozen=True, slots=True)
+class RestoreUpdate:
+    """How far a restoration is. Nothing in it is written to any more.
+
+    Attributes
+    ----------
+    stage : {"noise", "learn", "restore", "done"}
+        What was just done.
+    done : float
+        Share of the work, 0 to 1.
+    message : str
+        The same in words.
+    noise : Noise, optional
+        What was found, or given.
+    learned : Update, optional
+        While filters are being learned: B, and the W of the last tile.
+    bank : FilterBank, optional
+        The filters that restore, once they are there.
+    region : tuple of slice, optional
+        Which part of the image has new values.
+    values : ndarray, optional
+        These values, as the image has them.
+    result : array, optional
+        The whole result, like the image; in the last update only.
+    remarks : tuple of str
+        What the user should know: holes that were too wide, noise that is uncertain.
+    """
+
+    stage: str
+    done: float
+    message: str
+    noise: Noise | None = None
+    learned: Update | None = None
+    bank: FilterBank | None = None
+    region: Region | None = None
+    values: Array | None = None
+    result: Any = None
+    remarks: tuple[str, ...] = ()
+
+
+class RestorationWarning(UserWarning):
+    """A result that should be looked at: holes too wide to fill, noise that is uncertain."""
+
+
+Updates = Generator[RestoreUpdate, None, None]
+
+
+@dataclass(frozen=True)
+class Options:
+    """The arguments that denoising and inpainting share, checked."""
+
+    bank: FilterBank | None
+    sigma: float | None
+    strength: float
+    quality: plan.Quality
+    method: str
+    seed: int
+    n_jobs: int
+
+    @classmethod
+    def checked(
+        cls,
+        *,
+        bank: Any,
+        sigma: Any,
+        strength: Any,
+        quality: Any,
+        method: Any,
+        seed: Any,
+        n_jobs: Any,
+        least_sigma: float | None = None,
+    ) -> Options:
+        """Refuse what is not allowed, naming it."""
+        if bank is not None and not isinstance(bank, FilterBank):
+            raise TypeError(f"bank must be a FilterBank, but is a {type(bank).__name__}")
+        if sigma is not None:
+            limits = {"above": 0.0} if least_sigma is None else {"least": least_sigma}
+            sigma = checks.real("sigma", sigma, **limits)
+        quality = checks.choice("quality", quality, plan.QUALITIES)
+        return cls(
+            bank=bank,
+            sigma=sigma,
+            strength=checks.real("strength", strength, above=0),
+            quality=quality,  # type: ignore[arg-type]
+            method=checks.choice("method", method, METHODS),
+            seed=checks.whole("seed", seed, 0),
+            n_jobs=_cores() if n_jobs is None else checks.whole("n_jobs", n_jobs, 1),
+        )
+
+
+def _cores() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+@contextmanager
+def workers(n_jobs: int) -> Iterator[Executor | None]:
+    """Threads for the parts of a pass; none for one job. What has not begun when it ends, does not."""
+    if n_jobs == 1:
+        yield None
+        return
+    pool = ThreadPoolExecutor(n_jobs, thread_name_prefix="napari-scsc")
+    try:
+        yield pool
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def estimate_noise(
+    image: Any,
+    missing: Any = None,
+    *,
+    kind: str | None = None,
+    axes: str | Sequence[str] | None = None,
+) -> Noise:
+    """Estimate the noise of an image of any kind, in its units; see ``denoise`` for arguments."""
+    return find_noise(open_image(image, missing, kind, axes), None)
+
+
+def find_noise(source: Source, sigma: float | None) -> Noise:
+    """The noise that was given, or what the planes of some tiles tell."""
+    if sigma is not None:
+        return Noise(sigma, 0.0, sigma**2, correlated=False, sure=True, remarks=())
+    planes, known = [], []
+    for index, part in draw_tiles(source, 1 << 18, _NOISE_TILES, seed=0):
+        values = source.read(index, part).astype(np.float64)
+        there = ~source.missing(index, part)
+        n = min(2, values.ndim - 1)
+        values = values.reshape(-1, *values.shape[-n:])
+        there = there.reshape(values.shape)
+        # A few planes of a tile are enough, and every one of a small image.
+        for i in np.unique(np.linspace(0, len(values) - 1, 8).astype(int)):
+            planes.append(values[i])
+            known.append(there[i])
+    return estimate(planes, known if source.has_missing else None)
+
+
+def learning(
+    tiles: list[Array], source: Source, sigma: float, seed: int, tick: Tick | None
+) -> Generator[RestoreUpdate, None, FilterBank]:
+    """Learn base filters from tiles (C, *shift) in working values; return them as a bank."""
+    mixtures = _mixtures_above_noise(tiles, sigma)
+    mixed = [np.tensordot(mixtures, tile, axes=1) for tile in tiles]
+    spread = float(np.mean([tile[0].var() for tile in mixed]))
+    noisy = sigma**2 > max(spread - sigma**2, 0)
+    patch = plan.patch_shape(source.shift, len(mixtures), noisy, source.axes.kind)
+    patch = tuple(min(p, *(tile.shape[1 + i] for tile in tiles)) for i, p in enumerate(patch))
+    learner = LatticeSCSC(None, patch, 1, sigma=sigma, seed=seed)
+    for update in learner.iter_fit(mixed, tick=tick):
+        shown = replace(update, B=_unmixed(update.B, mixtures, source.joint))
+        message = f"learned from tile {update.sample} of {len(mixed)}"
+        yield RestoreUpdate("learn", _LEARNING * update.sample / len(mixed), message, learned=shown)
+    bank = learner.bank
+    return FilterBank(
+        filters=_unmixed(bank.filters, mixtures, source.joint),
+        n_joint=len(source.joint),
+        info={**bank.info, "kind": source.axes.kind},
+    )
+
+
+def _unmixed(filters: Array, mixtures: Array, joint: tuple[int, ...]) -> Array:
+    """Filters (R, k, *support) of mixtures as filters (R, *joint, *support)."""
+    full = np.einsum("kc,rk...->rc...", mixtures, filters)
+    return full.reshape(len(filters), *joint, *filters.shape[2:]).astype(np.float32)
+
+
+def _mixtures_above_noise(tiles: list[Array], sigma: float) -> Array:
+    """Orthonormal mixtures (k, C) of the joint values that white noise cannot explain.
+
+    Noise alone has no eigenvalue of its second moments above sigma^2 (1 + sqrt(C / P))^2
+    (Marchenko and Pastur). One mixture is kept in any case.
+    """
+    n_joint = len(tiles[0])
+    if n_joint == 1:
+        return np.ones((1, 1), np.float32)
+    points = sum(tile[0].size for tile in tiles)
+    moments = np.zeros((n_joint, n_joint))
+    for tile in tiles:
+        flat = tile.reshape(n_joint, -1)
+        moments += (flat @ flat.T).astype(np.float64) / points
+    powers, vectors = np.linalg.eigh(moments)
+    edge = sigma**2 * (1 + math.sqrt(n_joint / points)) ** 2
+    count = max(1, int(np.count_nonzero(powers > edge)))
+    return np.ascontiguousarray(vectors[:, ::-1][:, :count].T).astype(np.float32)
+
+
+def learning_tiles(source: Source, working: Working, seed: int) -> list[Array]:
+    """Tiles (C, *shift) of the image to learn from, in working values."""
+    return [
+        working.to_work(source.read(index, part))
+        for index, part in draw_tiles(source, _LEARN_VALUES * source.n_joint, _LEARN_TILES, seed)
+    ]
+
+
+def tile_by_tile(
+    source: Source,
+    working: Working,
+    restore: Callable[[tuple[int, ...], Region], Iterator[tuple[float, Array]]],
+    size: tuple[int, ...],
+    overlap: tuple[int, ...],
+    common: RestoreUpdate,
+) -> Updates:
+    """Restore all samples tile by tile, and blend the tiles.
+
+    ``restore`` yields one or more estimates (C, *tile) of a tile, in working values, each with
+    the share of the work done; the last one is the result. ``common`` has what all updates share.
+    """
+    dtype = source.image.dtype
+    result = np.empty(source.image.shape, dtype)
+    tiles = list(cut(source.shift, size, overlap))
+    indices = source.samples()
+    total = len(indices) * len(tiles)
+    for number, index in enumerate(indices):
+        blend = Blend((source.n_joint, *source.shift))
+        for position, tile in enumerate(tiles):
+            before = number * len(tiles) + position
+            region = source.region(index, tile.region)
+            estimate = None
+            for share, estimate in restore(index, tile.region):
+                done = _LEARNING + (1 - _LEARNING) * (before + share) / total
+                message = f"tile {before + 1} of {total}" if total > 1 else f"{done:.0%}"
+                if share < 1:  # a glimpse, without its neighbours
+                    values = source.as_image(working.from_work(estimate, dtype))
+                    yield replace(common, done=done, message=message, region=region, values=values)
+            assert estimate is not None
+            full = (slice(None), *tile.region)
+            blend.add(Tile(full, (np.ones(source.n_joint), *tile.ramps)), estimate)
+            values = source.as_image(working.from_work(blend.result[full], dtype))
+            result[region] = values
+            yield replace(common, done=done, message=message, region=region, values=values)
+    whole = source.image.like(result)
+    yield replace(common, stage="done", done=1.0, message="done", result=whole)
+
+
+def last(updates: Updates, progress: Callable[[RestoreUpdate], None] | None) -> Any:
+    """Run to the end, reporting each update; return the result and warn of the remarks."""
+    update = None
+    for update in updates:
+        if progress:
+            progress(update)
+    assert update is not None
+    for remark in update.remarks:
+        warnings.warn(remark, RestorationWarning, stacklevel=3)
+    return update.result
+
+
+def check_bank(bank: FilterBank, source: Source) -> None:
+    """Refuse a bank for another kind of data."""
+    if bank.joint != source.joint or len(bank.support) != len(source.shift):
+        raise ValueError(
+            f"the bank has filters over joint axes of lengths {bank.joint} and "
+            f"{len(bank.support)} shift axes, but the image ({source.axes.kind}, shape "
+            f"{source.image.shape}) needs {source.joint} and {len(source.shift)}"
+        )
+    if any(s > n for s, n in zip(bank.support, source.shift, strict=True)):
+        raise ValueError(
+            f"the image is smaller than the filters of the bank: {source.shift} on its shift "
+            f"axes, and the filters are {bank.support}"
+        )
+
+
+def bases(bank: FilterBank, quality: plan.Quality) -> list[Basis]:
+    """The bases to restore in; at best quality also that of the filters' middles."""
+    found = [Basis.of(bank)]
+    smaller = tuple(max(2, s - 2) for s in bank.support)
+    if quality == "best" and len(bank.support) == 2 and min(bank.support) > 4:
+        found.append(Basis.of(bank, smaller))
+    return found

@@ -1,0 +1,212 @@
+"""The door of restoration: an image of any kind as samples (C, *shift), read region by region."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from napari_scsc import arrays
+from napari_scsc.axes import Axes, resolve
+from napari_scsc.restore.anscombe import Anscombe
+from napari_scsc.restore.noise import Noise
+
+Array = NDArray[Any]
+Region = tuple[slice, ...]
+
+_FEWEST = 4  # points along the last two shift axes; along the others 2
+
+
+@dataclass(frozen=True)
+class Source:
+    """An image, with the meaning of its axes and the range of its values."""
+
+    image: arrays.View
+    axes: Axes
+    range: arrays.Range
+
+    @property
+    def shift(self) -> tuple[int, ...]:
+        """Lengths of the shift axes."""
+        return self._lengths("shift")
+
+    @property
+    def joint(self) -> tuple[int, ...]:
+        """Lengths of the joint axes."""
+        return self._lengths("joint")
+
+    @property
+    def n_joint(self) -> int:
+        """C, the number of joint values a pixel has."""
+        return math.prod(self.joint)
+
+    @property
+    def has_missing(self) -> bool:
+        """Whether some values are NaN or masked."""
+        return self.range.n_nan + self.range.n_masked > 0
+
+    def samples(self) -> list[tuple[int, ...]]:
+        """The indices of the samples along the sample axes: one empty index if there are none."""
+        return list(np.ndindex(*self._lengths("sample")))
+
+    def region(self, index: tuple[int, ...], part: Region) -> Region:
+        """Where a part of a sample lies in the image, in the image's own order of axes."""
+        indices, parts = iter(index), iter(part)
+        return tuple(
+            slice(i := next(indices), i + 1)
+            if role == "sample"
+            else slice(None)
+            if role == "joint"
+            else next(parts)
+            for role in self.axes.roles
+        )
+
+    def read(self, index: tuple[int, ...], part: Region) -> Array:
+        """Values (C, *part) of a part of a sample."""
+        return self._as_sample(self.image.read(self.region(index, part)))
+
+    def missing(self, index: tuple[int, ...], part: Region) -> Array:
+        """Where a part of a sample has no value, (C, *part)."""
+        region = self.region(index, part)
+        values = self.image.read(region)
+        missing = np.isnan(values) if values.dtype.kind == "f" else np.zeros(values.shape, bool)
+        if self.image.missing is not None:
+            missing = missing | self.image.missing.read(region)
+        return self._as_sample(missing)
+
+    def as_image(self, values: Array) -> Array:
+        """Values (C, *part) in the image's own order of axes."""
+        n_sample = self.axes.count("sample")
+        ordered = values.reshape((1,) * n_sample + self.joint + values.shape[1:])
+        return self.axes.from_samples(ordered)
+
+    def _as_sample(self, values: Array) -> Array:
+        ordered = self.axes.to_samples(values)
+        return ordered.reshape(self.n_joint, *ordered.shape[-self.axes.count("shift") :])
+
+    def _lengths(self, role: str) -> tuple[int, ...]:
+        pairs = zip(self.image.shape, self.axes.roles, strict=True)
+        return tuple(n for n, r in pairs if r == role)
+
+
+def open_image(
+    image: Any, missing: Any, kind: str | None, axes: str | Sequence[str] | None
+) -> Source:
+    """Look at all values once, and refuse what cannot be restored, in the user's words."""
+    seen = arrays.view(image)
+    meaning = resolve(seen.shape, kind, axes, labels=seen.labels, name=seen.name)
+    if missing is not None:
+        seen = arrays.view(image, _missing_of(missing, seen.shape, meaning))
+    source = Source(seen, meaning, arrays.measure(seen))
+    _check_lengths(source)
+    if source.range.n_known == 0:
+        raise ValueError("all of the image is missing: there is nothing to restore it from")
+    if source.range.has_inf:
+        raise ValueError(
+            "the image holds infinite values: mark them as missing, "
+            "as in inpaint(image, ~np.isfinite(image))"
+        )
+    if source.range.low == source.range.high:
+        raise ValueError(
+            f"the image is constant (every value is {source.range.low:g}): nothing to restore"
+        )
+    return source
+
+
+def _missing_of(mask: Any, shape: tuple[int, ...], axes: Axes) -> Any:
+    """The mask as ``arrays`` takes it: of the image's shape, or of its last axes."""
+    given = tuple(getattr(mask, "shape", np.shape(mask)))
+    shift = tuple(n for n, r in zip(shape, axes.roles, strict=True) if r == "shift")
+    if given == shift and given != shape[len(shape) - len(given) :]:
+        # One mask for all joint and sample values, though these axes come last.
+        places = tuple(slice(None) if r == "shift" else None for r in axes.roles)
+        return np.broadcast_to(np.asarray(mask)[places], shape)
+    return mask
+
+
+def _check_lengths(source: Source) -> None:
+    axes, shape = source.axes, source.image.shape
+    n_shift = axes.count("shift")
+    if n_shift > 3:
+        raise ValueError(
+            f"filters slide along up to three axes here, but {axes.kind} data of the shape "
+            f"{shape} have {n_shift}: name one of them as a sample or joint axis"
+        )
+    seen = 0
+    for label, role, n in zip(axes.labels, axes.roles, shape, strict=True):
+        if role == "joint" and n == 1:
+            raise ValueError(
+                f"the joint axis {label!r} has one value only (shape {shape}): "
+                "drop it, and restore the rest as it is"
+            )
+        if role != "shift":
+            continue
+        seen += 1
+        fewest = _FEWEST if n_shift - seen < 2 else 2
+        if n < fewest:
+            raise ValueError(
+                f"the image is smaller than the smallest filter: axis {label!r} has {n} points "
+                f"(shape {shape}), and {fewest} are needed; drop the axis, or choose another kind"
+            )
+
+
+class Working:
+    """The values that are computed with: white noise of one level everywhere, about unit range."""
+
+    def __init__(self, source: Source, noise: Noise) -> None:
+        self._stabiliser = Anscombe(noise.gain, noise.offset) if noise.depends_on_signal else None
+        self._scale = (
+            arrays.Scale(0, 1) if self._stabiliser else source.range.scale()
+        )
+        self.sigma = 1.0 if self._stabiliser else noise.sigma / self._scale.width
+
+    def to_work(self, values: Array) -> Array:
+        """float32 values in which the noise has the level ``sigma`` everywhere."""
+        work = self._scale.to_work(values)
+        return self._stabiliser.forward(work) if self._stabiliser else work
+
+    def from_work(self, work: Array, dtype: DTypeLike) -> Array:
+        """Values of the type asked for: integers are rounded and clipped."""
+        values = self._stabiliser.inverse(work) if self._stabiliser else work
+        return self._scale.from_work(values, dtype)
+
+
+def draw_tiles(
+    source: Source, n_values: int, most: int, seed: int
+) -> Iterator[tuple[tuple[int, ...], Region]]:
+    """Places of up to ``most`` tiles of about that many values, spread over the image.
+
+    They do not overlap; those of a small image cover it.
+    """
+    side = _side(source.shift, n_values // source.n_joint)
+    counts = [max(1, round(n / s)) for n, s in zip(source.shift, side, strict=True)]
+    indices = source.samples()
+    total = len(indices) * math.prod(counts)
+    rng = np.random.default_rng([seed, 2])
+    chosen = np.sort(rng.permutation(total)[:most]) if total > most else np.arange(total)
+    rng.shuffle(chosen)
+    for number in chosen:
+        sample, place = divmod(int(number), math.prod(counts))
+        places = np.unravel_index(place, counts)
+        yield (
+            indices[sample],
+            tuple(
+                slice(p * n // c, (p + 1) * n // c)
+                for p, n, c in zip(places, source.shift, counts, strict=True)
+            ),
+        )
+
+
+def _side(shift: tuple[int, ...], n_values: int) -> list[int]:
+    """Lengths of a box of about that many points: as near to a cube as the axes allow."""
+    side = [0] * len(shift)
+    remaining = max(1, n_values)
+    for position, axis in enumerate(np.argsort(shift)):
+        length = int(round(remaining ** (1 / (len(shift) - position))))
+        side[axis] = max(1, min(shift[axis], length))
+        remaining = max(1, remaining // side[axis])
+    return side
