@@ -19,7 +19,10 @@ BENCHMARKS = {
     "roofline": "one code iteration against its lower bound",
     "conv_speed": "one code iteration against SPORCO's",
     "scaling": "time and memory against K, R, P and N",
-    "denoise": "white noise on the ten images, beside bm3d (needs --data)",
+    "denoise": "white noise on the ten images, beside bm3d and others (needs --data)",
+    "inpaint": "missing pixels of the ten images and of a multispectral cube (needs --data)",
+    "multidim": "white noise on a multispectral cube, a light field, a video (needs --data; long)",
+    "microscopy": "real noise, its level unknown (needs --data; long)",
     "fruit": "test PSNR, time and memory on Fruit and City (needs --data; the longest)",
 }
 MODULES = {name: name for name in BENCHMARKS} | {"preprocessing": "preprocessing_check"}

@@ -24,6 +24,17 @@ def load_images(folder, *parts):
     return images
 
 
+def load_image(folder, name):
+    """One image file, all its planes."""
+    return imageio.imread(_existing(folder, name))
+
+
+def load_array(folder, name, key):
+    """One array of an NPZ file."""
+    with np.load(_existing(folder, name)) as arrays:
+        return arrays[key]
+
+
 def _existing(folder, name):
     if folder is None:
         raise DataError("needs the benchmark data: say where they are with --data DIR")

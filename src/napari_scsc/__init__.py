@@ -6,6 +6,7 @@ from napari_scsc.files import FileFormatError
 from napari_scsc.lattice import LatticeSCSC
 from napari_scsc.learner import SCSC
 from napari_scsc.restore.denoise import denoise, iter_denoise
+from napari_scsc.restore.inpaint import inpaint, iter_inpaint
 from napari_scsc.restore.job import RestorationWarning, RestoreUpdate, estimate_noise
 from napari_scsc.restore.noise import Noise
 from napari_scsc.results import Code, Update, ZeroCodeWarning
@@ -26,5 +27,7 @@ __all__ = [
     "__version__",
     "denoise",
     "estimate_noise",
+    "inpaint",
     "iter_denoise",
+    "iter_inpaint",
 ]

@@ -254,22 +254,25 @@ def _patches(
     shift = sample.shape[n_joint:]
     if any(h > n for h, n in zip(support, shift, strict=True)):
         raise ValueError(
-            f"the sample has the lengths {shift} on its shift axes, shorter than a filter: {support}"
+            f"the sample has the lengths {shift} on its shift axes, and a filter {support}: "
+            "a sample must be at least as long"
         )
     axes = tuple(range(n_joint, sample.ndim))
     windows = sliding_window_view(sample, support, axis=axes)
     places = windows.shape[n_joint : sample.ndim]
-    usable = np.ones(places, bool)
+    usable: Array = np.ones(places, bool)
     if known is not None:
         full = np.broadcast_to(known, sample.shape).all(axis=tuple(range(n_joint)))
-        usable = sliding_window_view(full, support).all(axis=tuple(range(-len(support), 0)))
+        around = tuple(range(-len(support), 0))
+        usable = np.asarray(sliding_window_view(full, support).all(axis=around))
     chosen = np.flatnonzero(usable)
     per_lattice = max(1, math.ceil(math.prod(places) / math.prod(support)))
     lattices = max(1, min(math.prod(support), _MOST_PATCHES // per_lattice))
     order = rng.permutation(len(chosen))[: lattices * per_lattice]
     index = np.unravel_index(np.sort(chosen[order]), places)
-    cut = windows[(*([slice(None)] * n_joint), *index)]  # (*joint, n, *support)
+    every: list[Any] = [slice(None)] * n_joint
+    cut = windows[(*every, *index)]  # (*joint, n, *support)
     cut = np.moveaxis(cut, n_joint, 0).reshape(len(order), -1, math.prod(support))
     cut = cut.astype(np.float32)
     cut -= cut.mean(axis=2, keepdims=True)
-    return cut.reshape(len(order), -1)
+    return np.asarray(cut.reshape(len(order), -1))

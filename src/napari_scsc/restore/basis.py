@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,10 +58,19 @@ class Basis:
             mixed = mixed[(slice(None), slice(None), *middle)]
         mixed = mixed.reshape(len(filters), len(mixtures), -1)
         mixed = mixed - mixed.mean(axis=2, keepdims=True)
-        _, singular, right = np.linalg.svd(mixed.reshape(len(mixed), -1), full_matrices=False)
-        lively = right[singular > _NEGLIGIBLE * max(singular[0], _NEGLIGIBLE)]
+        lively = _orthonormal(mixed.reshape(len(mixed), -1))
         vectors = np.vstack([_flats(len(mixtures), patch), lively])
         return cls(mixtures.astype(np.float32), patch, vectors.astype(np.float32))
+
+    def narrowed(self, sample: Array, sigma: float) -> Basis:
+        """The basis for those mixtures of a sample (C, *shift) that stand above noise."""
+        if len(self.mixtures) == 1:
+            return self
+        narrow = mixtures_above_noise([self.project(sample)], sigma)
+        lively = self.vectors[self.n_flat :].reshape(-1, self.n_flat, math.prod(self.patch))
+        mixed = np.einsum("jk,rkp->rjp", narrow, lively).reshape(len(lively), -1)
+        vectors = np.vstack([_flats(len(narrow), self.patch), _orthonormal(mixed)])
+        return Basis(narrow @ self.mixtures, self.patch, vectors.astype(np.float32))
 
     def project(self, sample: Array) -> Array:
         """(C, *shift) -> (k, *shift); white noise stays white, and of the same level."""
@@ -75,3 +85,29 @@ def _flats(n_joint: int, patch: tuple[int, ...]) -> Array:
     """The constants (k, k * prod(patch)), one for each joint value."""
     size = int(np.prod(patch))
     return np.asarray(np.kron(np.eye(n_joint), np.full((1, size), size**-0.5)))
+
+
+def _orthonormal(vectors: Array) -> Array:
+    """An orthonormal basis of the span of some vectors, the strongest direction first."""
+    _, singular, right = np.linalg.svd(vectors, full_matrices=False)
+    return np.asarray(right[singular > _NEGLIGIBLE * max(singular[0], _NEGLIGIBLE)])
+
+
+def mixtures_above_noise(tiles: list[Array], sigma: float) -> Array:
+    """Orthonormal mixtures (k, C) of the joint values that white noise cannot explain.
+
+    Noise alone has no eigenvalue of its second moments above sigma^2 (1 + sqrt(C / P))^2
+    (Marchenko and Pastur). One mixture is kept in any case.
+    """
+    n_joint = len(tiles[0])
+    if n_joint == 1:
+        return np.ones((1, 1), np.float32)
+    points = sum(tile[0].size for tile in tiles)
+    moments = np.zeros((n_joint, n_joint))
+    for tile in tiles:
+        flat = tile.reshape(n_joint, -1)
+        moments += (flat @ flat.T).astype(np.float64) / points
+    powers, vectors = np.linalg.eigh(moments)
+    edge = sigma**2 * (1 + math.sqrt(n_joint / points)) ** 2
+    count = max(1, int(np.count_nonzero(powers > edge)))
+    return np.ascontiguousarray(vectors[:, ::-1][:, :count].T).astype(np.float32)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Any
@@ -64,7 +64,7 @@ class Chain:
         self._kernels = groups.get()
 
     def denoise(self, sample: Array, sigma: float) -> Array:
-        """Take white noise of level ``sigma`` away; patch by patch, the result lies in the basis."""
+        """Take white noise of level ``sigma`` away; each patch of the result lies in the basis."""
         with single_threaded():
             grid = self._grid(sample)
             noisy = grid.express(sample, self._basis.vectors)

@@ -142,7 +142,10 @@ def _updates(source: Source, options: Options, tick: job.Tick | None) -> Updates
         return
     bank = options.bank
     if bank is None:
-        tiles = job.learning_tiles(source, working, options.seed)
+        tiles = [
+            working.to_work(source.read(*place))
+            for place in job.places_to_learn_from(source, options.seed)
+        ]
         bank = yield from job.learning(tiles, source, sigma, options.seed, tick)
     bases = job.bases(bank, options.quality)
     passes = [plan.passes(basis.patch, options.quality) for basis in bases]

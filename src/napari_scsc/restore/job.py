@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import warnings
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -18,7 +17,7 @@ from napari_scsc import checks
 from napari_scsc.bank import FilterBank
 from napari_scsc.lattice import LatticeSCSC
 from napari_scsc.restore import plan
-from napari_scsc.restore.basis import Basis
+from napari_scsc.restore.basis import Basis, mixtures_above_noise
 from napari_scsc.restore.noise import Noise, estimate
 from napari_scsc.restore.source import Region, Source, Working, draw_tiles, open_image
 from napari_scsc.results import Update
@@ -117,7 +116,7 @@ class Options:
             bank=bank,
             sigma=sigma,
             strength=checks.real("strength", strength, above=0),
-            quality=quality,  # type: ignore[arg-type]
+            quality=quality,
             method=checks.choice("method", method, METHODS),
             seed=checks.whole("seed", seed, 0),
             n_jobs=_cores() if n_jobs is None else checks.whole("n_jobs", n_jobs, 1),
@@ -132,7 +131,7 @@ def _cores() -> int:
 
 @contextmanager
 def workers(n_jobs: int) -> Iterator[Executor | None]:
-    """Threads for the parts of a pass; none for one job. What has not begun when it ends, does not."""
+    """Threads for the parts of a pass; none for one job. At the end, what waits is given up."""
     if n_jobs == 1:
         yield None
         return
@@ -176,7 +175,7 @@ def learning(
     tiles: list[Array], source: Source, sigma: float, seed: int, tick: Tick | None
 ) -> Generator[RestoreUpdate, None, FilterBank]:
     """Learn base filters from tiles (C, *shift) in working values; return them as a bank."""
-    mixtures = _mixtures_above_noise(tiles, sigma)
+    mixtures = mixtures_above_noise(tiles, sigma)
     mixed = [np.tensordot(mixtures, tile, axes=1) for tile in tiles]
     spread = float(np.mean([tile[0].var() for tile in mixed]))
     noisy = sigma**2 > max(spread - sigma**2, 0)
@@ -198,35 +197,12 @@ def learning(
 def _unmixed(filters: Array, mixtures: Array, joint: tuple[int, ...]) -> Array:
     """Filters (R, k, *support) of mixtures as filters (R, *joint, *support)."""
     full = np.einsum("kc,rk...->rc...", mixtures, filters)
-    return full.reshape(len(filters), *joint, *filters.shape[2:]).astype(np.float32)
+    return np.asarray(full.reshape(len(filters), *joint, *filters.shape[2:]), np.float32)
 
 
-def _mixtures_above_noise(tiles: list[Array], sigma: float) -> Array:
-    """Orthonormal mixtures (k, C) of the joint values that white noise cannot explain.
-
-    Noise alone has no eigenvalue of its second moments above sigma^2 (1 + sqrt(C / P))^2
-    (Marchenko and Pastur). One mixture is kept in any case.
-    """
-    n_joint = len(tiles[0])
-    if n_joint == 1:
-        return np.ones((1, 1), np.float32)
-    points = sum(tile[0].size for tile in tiles)
-    moments = np.zeros((n_joint, n_joint))
-    for tile in tiles:
-        flat = tile.reshape(n_joint, -1)
-        moments += (flat @ flat.T).astype(np.float64) / points
-    powers, vectors = np.linalg.eigh(moments)
-    edge = sigma**2 * (1 + math.sqrt(n_joint / points)) ** 2
-    count = max(1, int(np.count_nonzero(powers > edge)))
-    return np.ascontiguousarray(vectors[:, ::-1][:, :count].T).astype(np.float32)
-
-
-def learning_tiles(source: Source, working: Working, seed: int) -> list[Array]:
-    """Tiles (C, *shift) of the image to learn from, in working values."""
-    return [
-        working.to_work(source.read(index, part))
-        for index, part in draw_tiles(source, _LEARN_VALUES * source.n_joint, _LEARN_TILES, seed)
-    ]
+def places_to_learn_from(source: Source, seed: int) -> Iterator[tuple[tuple[int, ...], Region]]:
+    """Where the tiles lie that filters are learned from."""
+    return draw_tiles(source, _LEARN_VALUES * source.n_joint, _LEARN_TILES, seed)
 
 
 def tile_by_tile(
@@ -236,11 +212,15 @@ def tile_by_tile(
     size: tuple[int, ...],
     overlap: tuple[int, ...],
     common: RestoreUpdate,
+    finish: Callable[[tuple[int, ...], Region, Array], Array] = lambda _index, _part, values: (
+        values
+    ),
 ) -> Updates:
     """Restore all samples tile by tile, and blend the tiles.
 
     ``restore`` yields one or more estimates (C, *tile) of a tile, in working values, each with
-    the share of the work done; the last one is the result. ``common`` has what all updates share.
+    the share of the work done; the last one is the result. ``finish`` has the last word on values
+    (C, *part) in the type of the image. ``common`` has what all updates share.
     """
     dtype = source.image.dtype
     result = np.empty(source.image.shape, dtype)
@@ -257,12 +237,15 @@ def tile_by_tile(
                 done = _LEARNING + (1 - _LEARNING) * (before + share) / total
                 message = f"tile {before + 1} of {total}" if total > 1 else f"{done:.0%}"
                 if share < 1:  # a glimpse, without its neighbours
-                    values = source.as_image(working.from_work(estimate, dtype))
+                    values = source.as_image(
+                        finish(index, tile.region, working.from_work(estimate, dtype))
+                    )
                     yield replace(common, done=done, message=message, region=region, values=values)
             assert estimate is not None
             full = (slice(None), *tile.region)
             blend.add(Tile(full, (np.ones(source.n_joint), *tile.ramps)), estimate)
-            values = source.as_image(working.from_work(blend.result[full], dtype))
+            blended = working.from_work(blend.result[full], dtype)
+            values = source.as_image(finish(index, tile.region, blended))
             result[region] = values
             yield replace(common, done=done, message=message, region=region, values=values)
     whole = source.image.like(result)

@@ -14,7 +14,7 @@ from napari_scsc.bank import FilterBank
 from napari_scsc.learner import SCSC
 from napari_scsc.restore import job
 from napari_scsc.restore.job import Options, RestoreUpdate, Updates
-from napari_scsc.restore.source import Region, Source, Working
+from napari_scsc.restore.source import Region, Source, Working, draw_tiles
 
 Array = NDArray[Any]
 
@@ -73,7 +73,7 @@ def _restoring(
     pad = (1,) if source.joint == () else source.joint
     tiles = [
         _split(*read(index, part))
-        for index, part in job.draw_tiles(source, _TILE[n_shift] ** n_shift, 8, options.seed)
+        for index, part in draw_tiles(source, _TILE[n_shift] ** n_shift, 8, options.seed)
     ]
     model = yield from _model(tiles, pad, n_shift, beta, options, tick)
     common = replace(common, stage="restore", bank=model.bank)
@@ -125,9 +125,7 @@ def _model(
         short = [(0, m - n) for m, n in zip(largest, detail.shape[1:], strict=True)]
         there = np.ones(detail.shape, bool) if known is None else known
         samples.append(
-            tuple(
-                np.pad(a, [(0, 0), *short]).reshape(*joint, *largest) for a in (detail, there)
-            )
+            tuple(np.pad(a, [(0, 0), *short]).reshape(*joint, *largest) for a in (detail, there))
         )
     for update in model.iter_fit(samples, tick=tick):
         message = f"learned from tile {update.sample} of {len(samples)}"

@@ -34,7 +34,9 @@ def patch_shape(shift: tuple[int, ...], n_mixtures: int, noisy: bool, kind: str)
 
 def passes(patch: tuple[int, ...], quality: Quality) -> Passes:
     """How thorough to be."""
-    step = tuple(max(1, p // 2) for p in patch)
+    step = tuple((p + 1) // 2 for p in patch)
+    first: tuple[int, ...]
+    second: tuple[int, ...]
     if len(patch) == 1:
         first, second = (60,), (120,)
     elif len(patch) == 2:

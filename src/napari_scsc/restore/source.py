@@ -159,9 +159,7 @@ class Working:
 
     def __init__(self, source: Source, noise: Noise) -> None:
         self._stabiliser = Anscombe(noise.gain, noise.offset) if noise.depends_on_signal else None
-        self._scale = (
-            arrays.Scale(0, 1) if self._stabiliser else source.range.scale()
-        )
+        self._scale = arrays.Scale(0, 1) if self._stabiliser else source.range.scale()
         self.sigma = 1.0 if self._stabiliser else noise.sigma / self._scale.width
 
     def to_work(self, values: Array) -> Array:
@@ -206,7 +204,7 @@ def _side(shift: tuple[int, ...], n_values: int) -> list[int]:
     side = [0] * len(shift)
     remaining = max(1, n_values)
     for position, axis in enumerate(np.argsort(shift)):
-        length = int(round(remaining ** (1 / (len(shift) - position))))
+        length = round(remaining ** (1 / (len(shift) - position)))
         side[axis] = max(1, min(shift[axis], length))
         remaining = max(1, remaining // side[axis])
     return side

@@ -1,0 +1,161 @@
+"""Real noise of microscopes, its level unknown: ours beside others, one thread each.
+
+A single frame is denoised and compared with the mean of many. As brightness and contrast of the two
+differ, each result is first matched to the mean by the best a x + b. The peak of PSNR and SSIM is
+the range of the mean.
+
+The settings of the groups were chosen on six photographs (``set12``) with simulated noise. The
+others get the noise level that their documentation recommends to estimate, and bm3d also what ours
+finds.
+``--quick`` takes small crops, on which the bars say little.
+"""
+
+import functools
+import statistics
+import warnings
+
+import numpy as np
+from skimage.restoration import estimate_sigma
+
+from benchmarks import peers
+from benchmarks.data import load_image
+from napari_scsc import RestorationWarning, denoise, estimate_noise
+from napari_scsc.restore.anscombe import Anscombe
+
+_WIDE_FIELD = ("010_0", "031_2", "042_1", "077_2", "099_0")
+_QUALITIES = ("fast", "balanced", "best")
+_OURS = "balanced"
+_TOGETHER = "FMD, the stack together"  # not among the images that are judged
+_SHOWN = 160  # rows and columns of the pictures
+
+
+def run(report, *, data, quick):
+    pairs, stack = _load(data)
+    if quick:
+        crop = np.s_[..., 192:288, 192:288]
+        pairs = {name: tuple(a[crop] for a in pairs[name]) for name in list(pairs)[3:6:2]}
+        stack = tuple(a[crop] for a in stack)
+    _warm_up()
+    shown = {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RestorationWarning)  # the table has what was estimated
+        for name, (noisy, clean) in pairs.items():
+            results = _all_methods(report, name, noisy, clean)
+            shown[name] = {"clean": clean, "noisy": results["input"], **results}
+        _whole_stack(report, *stack)
+    over_all = [{"set": "all", **row} for row in peers.means(_judged(report), "method")]
+    report.extra("means", peers.means(report.rows, "set", "method") + over_all)
+    _bars(report)
+    _show(report, shown, _best_rival(report, "psnr"))
+
+
+def _load(folder):
+    """Pairs (noisy, clean) of planes, and of the whole stack, float32 in the units of the files."""
+
+    def pair(name, ending):
+        files = (f"microscopy/{name}_{part}.{ending}" for part in ("noisy", "clean"))
+        return tuple(load_image(folder, file).astype(np.float32) for file in files)
+
+    pairs = {f"W2S {name}": pair(f"w2s_{name}", "tif") for name in _WIDE_FIELD}
+    pairs["FMD bpae"] = pair("fmd_bpae", "png")
+    stack = pair("fmd_stack", "tif")
+    for plane in range(3):
+        pairs[f"FMD stack {plane}"] = tuple(a[plane] for a in stack)
+    return pairs, stack
+
+
+def _ours(noisy, **options):
+    return denoise(noisy, **{"kind": "image", "n_jobs": 1, **options})
+
+
+def _warm_up():
+    """Compile everything that is timed."""
+    noisy = np.random.default_rng(0).standard_normal((64, 64)).astype(np.float32)
+    for quality in _QUALITIES:
+        _ours(noisy, quality=quality, sigma=1.0)
+    estimate_noise(noisy, kind="image")
+
+
+def _all_methods(report, name, noisy, clean):
+    usual = float(estimate_sigma(noisy))
+    noise = estimate_noise(noisy, kind="image")
+    methods = {
+        "input": lambda: noisy,
+        **{q: functools.partial(_ours, noisy, quality=q) for q in _QUALITIES},
+        "bm3d": lambda: peers.bm3d(noisy, usual),
+        "bm3d, our sigma": lambda: peers.bm3d(noisy, noise.sigma),
+        "bm3d, our noise, Anscombe": lambda: _stabilised_bm3d(noisy, noise),
+        "scikit-image NLM": lambda: peers.nl_means(noisy, usual),
+        # Its default weight is made for [0, 1].
+        "scikit-image TV": lambda: 255 * peers.total_variation(noisy / 255, 0.1),
+        "scikit-image wavelet": lambda: peers.wavelet(noisy, usual),
+    }
+    labels = {"set": name.split()[0], "image": name}
+    labels |= {"usual_sigma": usual, "our_sigma": float(noise.sigma), "our_gain": float(noise.gain)}
+    results = peers.compare(report, methods, clean, _scores, **labels)
+    return {method: _matched(clean, result)[0] for method, result in results.items()}
+
+
+def _stabilised_bm3d(noisy, noise):
+    if not noise.depends_on_signal:
+        return peers.bm3d(noisy, noise.sigma)
+    transform = Anscombe(noise.gain, noise.offset)
+    return transform.inverse(peers.bm3d(transform.forward(noisy), 1.0))
+
+
+def _whole_stack(report, noisy, clean):
+    """The planes of the stack denoised together, as a row beside the others."""
+
+    def score(clean, result):
+        planes = [_scores(*pair) for pair in zip(clean, result, strict=True)]
+        return {key: statistics.fmean(plane[key] for plane in planes) for key in planes[0]}
+
+    one_by_one = {"balanced": lambda: np.stack([_ours(plane) for plane in noisy])}
+    together = {"balanced, as a stack": lambda: _ours(noisy, kind="stack")}
+    methods = {**one_by_one, **together}
+    peers.compare(report, methods, clean, score, set=_TOGETHER, image="FMD stack")
+
+
+def _matched(clean, result):
+    """The result with the brightness and contrast of the clean image, and the range of that."""
+    clean, result = clean.astype(np.float64), result.astype(np.float64)
+    together = ((result - result.mean()) * (clean - clean.mean())).mean()
+    contrast = together / max(result.var(), 1e-12)
+    return clean.mean() + contrast * (result - result.mean()), float(np.ptp(clean))
+
+
+def _scores(clean, result):
+    matched, peak = _matched(clean, result)
+    error = np.mean((matched - clean) ** 2)
+    return {
+        "psnr": float(10 * np.log10(peak**2 / error)),
+        "ssim": peers.ssim(clean.astype(np.float64), matched, peak),
+    }
+
+
+def _judged(report):
+    return [row for row in report.rows if row["set"] != _TOGETHER]
+
+
+def _best_rival(report, figure):
+    rows = peers.means(_judged(report), "method")
+    rivals = [row for row in rows if row["method"] not in _QUALITIES]
+    return max(rivals, key=lambda row: row[figure])["method"]
+
+
+def _bars(report):
+    for figure, unit in (("psnr", "dB"), ("ssim", "SSIM")):
+        rival = _best_rival(report, figure)
+        found = functools.partial(peers.mean, _judged(report), figure)
+        gain = found(method=_OURS) - found(method=rival)
+        report.at_least(f"{_OURS}, {unit} above the best other ({rival})", gain, 0.0)
+
+
+def _show(report, shown, rival):
+    """The middle of each image."""
+    examples = {}
+    for name, pictures in shown.items():
+        starts = [max(0, (n - _SHOWN) // 2) for n in pictures["clean"].shape]
+        crop = tuple(slice(start, start + _SHOWN) for start in starts)
+        examples[name] = {p: pictures[p][crop] for p in ("clean", "noisy", rival, _OURS)}
+    peers.show(report, examples)

@@ -1,0 +1,258 @@
+"""Fill what is missing in an image of any kind, in memory, tile by tile.
+
+A first guess is improved by denoising it again and again, each time assuming less noise, and
+putting the known values back ("plug and play"). The denoiser is that of ``denoise``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from napari_scsc.bank import FilterBank
+from napari_scsc.restore import fill, job, paper, plan
+from napari_scsc.restore.basis import Basis, mixtures_above_noise
+from napari_scsc.restore.chain import Chain, Passes
+from napari_scsc.restore.job import Options, RestoreUpdate, Updates
+from napari_scsc.restore.noise import Noise
+from napari_scsc.restore.source import Region, Source, Working, open_image
+
+Array = NDArray[Any]
+
+_ROUNDS = {"fast": 8, "balanced": 12, "best": 20}
+_FIRST, _LAST = 2.0, 0.11  # noise levels of the rounds, in errors of the first guess
+_FURTHER = 1.8  # a round moves the missing values that much further than the denoiser says
+_MIXING_ROUNDS = 16  # of the joint values alone, before the first round with filters
+
+
+def inpaint(
+    image: Any,
+    missing: Any = None,
+    *,
+    kind: str | None = None,
+    axes: str | Sequence[str] | None = None,
+    bank: FilterBank | None = None,
+    sigma: float | None = None,
+    strength: float = 1.0,
+    quality: plan.Quality = "balanced",
+    method: str = "scsc",
+    seed: int = 0,
+    n_jobs: int | None = None,
+    progress: Callable[[RestoreUpdate], None] | None = None,
+) -> Any:
+    """Fill what is missing in an image.
+
+    Parameters
+    ----------
+    image : array
+        numpy, dask, zarr or xarray; any integer or float type. NaN is missing.
+    missing : array, optional
+        True (or not zero) where the image is not known: of the shape of the image, of its last
+        axes, or of its shift axes. Values there are not looked at.
+    sigma : float, optional
+        Standard deviation of the noise of the known values, in the units of the image: they are
+        then denoised as well. Without it they are kept as they are, to the bit.
+    kind, axes, bank, strength, quality, method, seed, n_jobs, progress
+        See ``denoise``.
+
+    Returns
+    -------
+    array
+        Like the image: the same kind of array, shape and type of values. A RestorationWarning
+        tells of holes that are wider than the filters; they are filled smoothly.
+    """
+    return job.last(
+        iter_inpaint(
+            image,
+            missing,
+            kind=kind,
+            axes=axes,
+            bank=bank,
+            sigma=sigma,
+            strength=strength,
+            quality=quality,
+            method=method,
+            seed=seed,
+            n_jobs=n_jobs,
+        ),
+        progress,
+    )
+
+
+def iter_inpaint(
+    image: Any,
+    missing: Any = None,
+    *,
+    kind: str | None = None,
+    axes: str | Sequence[str] | None = None,
+    bank: FilterBank | None = None,
+    sigma: float | None = None,
+    strength: float = 1.0,
+    quality: plan.Quality = "balanced",
+    method: str = "scsc",
+    seed: int = 0,
+    n_jobs: int | None = None,
+    tick: job.Tick | None = None,
+) -> Updates:
+    """Inpaint as ``inpaint`` does, yielding updates; the last one holds the result.
+
+    Wrong arguments raise at the call. ``tick`` is called often, also from other threads; it may
+    raise to cancel.
+    """
+    options = Options.checked(
+        bank=bank,
+        sigma=sigma,
+        strength=strength,
+        quality=quality,
+        method=method,
+        seed=seed,
+        n_jobs=n_jobs,
+    )
+    source = open_image(image, missing, kind, axes)
+    if not source.has_missing:
+        raise ValueError(
+            "nothing is missing: the mask is empty and the image holds no NaN; "
+            "to take noise out of a complete image, use denoise"
+        )
+    _check_samples(source)
+    if options.bank is not None:
+        job.check_bank(options.bank, source)
+    return _updates(source, options, tick)
+
+
+def _check_samples(source: Source) -> None:
+    """Refuse data whose samples know nothing of each other, and one of which is not known."""
+    indices = source.samples()
+    if len(indices) == 1:
+        return
+    whole = tuple(slice(0, n) for n in source.shift)
+    for index in indices:
+        if source.missing(index, whole).all():
+            raise ValueError(
+                f"all of sample {', '.join(map(str, index))} is missing, and {source.axes.kind} "
+                'samples are restored one by one: with kind="video" or "stack" it is filled from '
+                "its neighbours"
+            )
+
+
+def _updates(source: Source, options: Options, tick: job.Tick | None) -> Updates:
+    sigma = options.sigma or 0.0
+    noise = Noise(sigma, 0.0, sigma**2, correlated=False, sure=True, remarks=())
+    working = Working(source, noise)
+    level = working.sigma * options.strength
+    common = RestoreUpdate("noise", 0.0, "looked at what is missing", noise=noise)
+    yield common
+    if options.method != "scsc":
+        yield from paper.inpainting(source, working, level, options, common, tick)
+        return
+    tiles = [
+        _read(source, working, index, part)
+        for index, part in job.places_to_learn_from(source, options.seed)
+    ]
+    tiles = [(values, known) for values, known in tiles if known.any()]
+    errors = fill.AxisErrors.of(tiles, options.seed)
+    mean = float(np.mean([np.mean(values[known]) for values, known in tiles]))
+    error = errors.together**0.5
+    levels = np.geomspace(_FIRST * error, _LAST * error, _ROUNDS[options.quality])
+    levels = np.maximum(levels, level)
+    bank = options.bank
+    if bank is None:
+        filled = [_guess(values, known, errors, levels[-1]) for values, known in tiles]
+        bank = yield from job.learning(filled, source, levels[-1], options.seed, tick)
+    basis = Basis.of(bank)
+    passes = plan.passes(basis.patch, options.quality)
+    # A round needs no pilot of the last decimal: smaller groups, nearer by.
+    passes = replace(
+        passes,
+        second_reach=passes.first_reach,
+        second_size=min(passes.second_size, passes.first_size),
+    )
+    reach = max(basis.patch)
+    wide = [0]
+    common = replace(common, stage="restore", bank=bank)
+    with job.workers(options.n_jobs) as executor:
+
+        def restore(index: tuple[int, ...], part: Region) -> Iterator[tuple[float, Array]]:
+            values, known = _read(source, working, index, part)
+            guess = (
+                _guess(values, known, errors, levels[-1])
+                if known.any()
+                else np.full_like(values, mean)
+            )
+            far = fill.depth(known) > reach
+            wide[0] += int(np.count_nonzero(far))
+            rounds = _rounds(
+                values, known, guess, far, basis, passes, levels, level, executor, tick
+            )
+            for number, estimate in enumerate(rounds, 1):
+                yield number / len(levels), estimate
+
+        def keep_known(index: tuple[int, ...], part: Region, values: Array) -> Array:
+            if sigma > 0:
+                return values
+            return np.where(source.missing(index, part), values, source.read(index, part))
+
+        size, overlap = plan.tile_shape(source.shift, basis, passes)
+        for update in job.tile_by_tile(source, working, restore, size, overlap, common, keep_known):
+            if update.stage == "done" and wide[0]:
+                remark = (
+                    f"{wide[0]} missing points lie more than {reach} from any known one: "
+                    "they were filled smoothly, and show nothing that was there"
+                )
+                update = replace(update, remarks=(*update.remarks, remark))
+            yield update
+
+
+def _rounds(
+    values: Array,
+    known: Array,
+    guess: Array,
+    far: Array,
+    basis: Basis,
+    passes: Passes,
+    levels: Array,
+    noise: float,
+    executor: Any,
+    tick: job.Tick | None,
+) -> Iterator[Array]:
+    """Estimates of a tile (C, *shift), each better than the one before."""
+    x = guess
+    fixed = far & np.ones(known.shape, bool)
+    for number, level in enumerate(levels):
+        few = basis.narrowed(x, level)
+        estimate = few.back(Chain(few, passes, executor, tick).denoise(few.project(x), level))
+        last = number == len(levels) - 1
+        moved = estimate if last else x + np.float32(_FURTHER) * (estimate - x)
+        moved = np.where(fixed, guess, moved)
+        if last and noise > 0:
+            yield moved
+            return
+        x = np.where(known, values, moved).astype(np.float32)
+        yield x
+
+
+def _read(
+    source: Source, working: Working, index: tuple[int, ...], part: Region
+) -> tuple[Array, Array]:
+    """Working values (C, *part), zero where they are missing, and where they are known."""
+    known = ~source.missing(index, part)
+    values = np.where(known, source.read(index, part), source.range.low)
+    return working.to_work(values) * known, known
+
+
+def _guess(values: Array, known: Array, errors: fill.AxisErrors, last: float) -> Array:
+    """The first guess; joint values also from each other, as mixtures of a few."""
+    x = fill.first_fill(values, known, errors)
+    if len(values) == 1:
+        return x
+    error = errors.together**0.5
+    for level in np.geomspace(_FIRST * error, last, _MIXING_ROUNDS):
+        mixtures = mixtures_above_noise([x], level)
+        flat = x.reshape(len(x), -1)
+        mixed = (mixtures.T @ (mixtures @ flat)).reshape(x.shape)
+        x = np.where(known, values, x + np.float32(_FURTHER) * (mixed - x)).astype(np.float32)
+    return x
