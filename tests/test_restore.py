@@ -1,19 +1,53 @@
 from __future__ import annotations
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 
-from napari_scsc import samples
-from napari_scsc.restore import groups
-from napari_scsc.restore.chain import ChainSettings, denoise_sample
+from napari_scsc import FilterBank, LatticeSCSC, samples
+from napari_scsc.restore import groups, plan
+from napari_scsc.restore.basis import Basis, mixtures_above_noise
+from napari_scsc.restore.chain import Chain, Passes, _references
 from napari_scsc.restore.patches import PatchGrid, cosine_basis
-from napari_scsc.restore.subspace import Subspace
 
 SHAPES = [((30,), (5,)), ((14, 17), (4, 3)), ((7, 9, 8), (3, 2, 3))]
+QUICK = Passes((4, 4), (6, 6), (6, 6), first_size=16, second_size=16)
 
 
 def psnr(a, b):
     return -10 * np.log10(np.mean((a - b) ** 2))
+
+
+def noisy_tissue(sigma, shape=(72, 64)):
+    x = samples.tissue(shape)
+    return x, x + sigma * np.random.default_rng(0).standard_normal(shape).astype(np.float32)
+
+
+def cosines(n_joint, patch, count=None):
+    """A basis of cosines: all, or the slowest along the first axis."""
+    mixtures = np.eye(n_joint, dtype=np.float32)
+    one = cosine_basis(1, patch)
+    size = one.shape[1]
+    flats = np.kron(np.eye(n_joint), np.full((1, size), size**-0.5))
+    lively = np.kron(np.eye(n_joint), one[1:])[:count]
+    return Basis(mixtures, patch, np.vstack([flats, lively]).astype(np.float32))
+
+
+def passes(patch, **changes):
+    step = tuple(max(1, p // 2) for p in patch)
+    return Passes(**{
+        "step": step,
+        "first_reach": (6,) * len(patch),
+        "second_reach": (6,) * len(patch),
+        "first_size": 16,
+        "second_size": 24,
+        **changes,
+    })
+
+
+# --- patches ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("n_joint", [1, 3])
@@ -51,97 +85,182 @@ def test_sample_smaller_than_a_patch_is_refused():
         PatchGrid(1, (5, 9), (8, 8))
 
 
+def test_sample_of_the_size_of_a_patch_is_one_patch():
+    x = np.random.default_rng(0).standard_normal((2, 4, 5)).astype(np.float32)
+    grid = PatchGrid(2, (4, 5), (4, 5))
+    assert grid.places == (1, 1)
+    basis = cosine_basis(2, (4, 5))
+    np.testing.assert_allclose(grid.express(x, basis)[0], basis @ x.ravel(), atol=1e-5)
+
+
+# --- groups -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kernels", ["numba", "numpy"])
 @pytest.mark.parametrize("places", [(1, 9, 11), (4, 5, 6), (1, 1, 30)])
-def test_matches_are_the_nearest_in_the_window(places):
+def test_matches_are_the_nearest_in_the_window(places, kernels, monkeypatch):
+    monkeypatch.setenv("NAPARI_SCSC_KERNELS", kernels)
     rng = np.random.default_rng(0)
     coefficients = rng.standard_normal((np.prod(places), 5)).astype(np.float32)
-    step, reach = np.array([2, 3, 3]), np.minimum(np.array([2, 3, 4]), np.array(places) - 1)
-    size = 4
-    found = groups.get().match(coefficients, places, step, reach, size)
+    reach, size = np.minimum(np.array([2, 3, 4]), np.array(places) - 1), 4
+    references = _references(places, (2, 3, 3))
+    found = groups.get().match(coefficients, places, references, reach, size)
     index = np.arange(np.prod(places)).reshape(places)
-    expected = []
-    ends = [sorted({*range(0, n, s), n - 1}) for n, s in zip(places, step, strict=True)]
-    for place in np.stack(np.meshgrid(*ends, indexing="ij"), -1).reshape(-1, 3):
+    for place, members in zip(references, found, strict=True):
         window = index[
             tuple(slice(max(0, p - r), p + r + 1) for p, r in zip(place, reach, strict=True))
-        ]
+        ].ravel()
         reference = coefficients[index[tuple(place)]]
-        distance = ((coefficients[window.ravel()] - reference) ** 2).sum(axis=1)
-        expected.append(window.ravel()[np.argsort(distance, kind="stable")[:size]])
-        assert expected[-1][0] == index[tuple(place)]
-    np.testing.assert_array_equal(np.unique(found, axis=0), np.unique(expected, axis=0))
+        distance = ((coefficients[window] - reference) ** 2).sum(axis=1)
+        expected = window[np.argsort(distance, kind="stable")[:size]]
+        assert members[0] == index[tuple(place)]
+        np.testing.assert_array_equal(members, expected)
 
 
-def noisy_tissue(sigma, shape=(72, 64)):
-    x = samples.tissue(shape)
-    return x, x + sigma * np.random.default_rng(0).standard_normal(shape).astype(np.float32)
+@pytest.mark.parametrize("kernels", ["numba", "numpy"])
+def test_reference_is_in_its_own_group_though_others_are_equal(kernels, monkeypatch):
+    monkeypatch.setenv("NAPARI_SCSC_KERNELS", kernels)
+    same = np.zeros((40, 3), np.float32)
+    references = _references((1, 1, 40), (1, 1, 5))
+    found = groups.get().match(same, (1, 1, 40), references, np.array([0, 0, 9]), 6)
+    np.testing.assert_array_equal(found[:, 0], references[:, 2])
+    assert all(len(set(members)) == 6 for members in found)
+
+
+@pytest.mark.parametrize("step", [1, 3, 8])
+@pytest.mark.parametrize("places", [(1, 1, 1), (1, 1, 9), (2, 7, 13)])
+def test_references_leave_no_gap(places, step):
+    references = _references(places, (step,) * 3)
+    for axis, n in enumerate(places):
+        along = np.unique(references[:, axis])
+        assert along[0] == 0 and along[-1] == n - 1
+        assert np.diff(along, prepend=0).max() <= step
+
+
+def test_plain_python_equals_compiled(monkeypatch):
+    _, y = noisy_tissue(0.1, (20, 18))
+    basis = cosines(1, (5, 5))
+    own = passes((5, 5), first_size=10, second_size=12)
+    compiled = Chain(basis, own).denoise(y[None], 0.1)
+    monkeypatch.setenv("NAPARI_SCSC_KERNELS", "numpy")
+    np.testing.assert_allclose(Chain(basis, own).denoise(y[None], 0.1), compiled, atol=1e-4)
+
+
+# --- the passes -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("second", [0, 32])
 def test_noise_goes_and_the_picture_stays(second):
     x, y = noisy_tissue(0.1)
-    settings = ChainSettings(first_size=24, second_size=second)
-    result = denoise_sample(y[None], 0.1, (8, 8), cosine_basis(1, (8, 8)), settings)[0]
+    own = passes((8, 8), first_reach=(16, 16), first_size=24, second_size=second)
+    result = Chain(cosines(1, (8, 8)), own).denoise(y[None], 0.1)[0]
     assert result.dtype == np.float32
-    assert psnr(result, x) > psnr(y, x) + 7
+    assert psnr(result, x) > psnr(y, x) + 10
 
 
 def test_wiener_pass_improves_on_the_first():
     x, y = noisy_tissue(0.1, (128, 128))
-    basis = cosine_basis(1, (8, 8))
-    first = denoise_sample(y[None], 0.1, (8, 8), basis, ChainSettings(second_size=0))[0]
-    both = denoise_sample(y[None], 0.1, (8, 8), basis)[0]
-    assert psnr(both, x) > psnr(first, x)
+    chain = Chain(cosines(1, (8, 8)), plan.passes((8, 8), "balanced"))
+    first = chain.threshold(y[None], 0.1)
+    both = chain.wiener(y[None], first, 0.1)
+    assert psnr(both[0], x) > psnr(first[0], x) + 0.3
+    np.testing.assert_array_equal(both, chain.denoise(y[None], 0.1))
+
+
+def test_perfect_pilot_is_better_than_the_own_one():
+    x, y = noisy_tissue(0.1)
+    chain = Chain(cosines(1, (8, 8)), passes((8, 8)))
+    assert psnr(chain.wiener(y[None], x[None], 0.1), x) > psnr(chain.denoise(y[None], 0.1), x) + 1
 
 
 def test_next_to_no_noise_changes_next_to_nothing():
     x, _ = noisy_tissue(0.1)
-    result = denoise_sample(x[None], 1e-4, (6, 6), cosine_basis(1, (6, 6)))[0]
+    result = Chain(cosines(1, (6, 6)), passes((6, 6))).denoise(x[None], 1e-4)[0]
     assert np.abs(result - x).max() < 1e-3
 
 
 @pytest.mark.parametrize(("shift", "patch"), SHAPES)
 def test_constant_stays_constant(shift, patch):
     x = np.full((2, *shift), 0.3, np.float32)
-    result = denoise_sample(x, 0.1, patch, cosine_basis(2, patch))
+    result = Chain(cosines(2, patch), passes(patch)).denoise(x, 0.1)
     np.testing.assert_allclose(result, x, atol=1e-6)
 
 
 def test_brightness_is_carried_through():
     _, y = noisy_tissue(0.1)
-    basis = cosine_basis(1, (8, 8))
-    plain, brighter = (denoise_sample(v[None], 0.1, (8, 8), basis) for v in (y, y + 2))
+    chain = Chain(cosines(1, (8, 8)), passes((8, 8)))
+    plain, brighter = (chain.denoise(v[None], 0.1) for v in (y, y + 2))
     np.testing.assert_allclose(brighter - 2, plain, atol=2e-3)
 
 
 @pytest.mark.parametrize("factor", [100.0, 60_000.0])
 def test_scale_is_carried_through(factor):
     _, y = noisy_tissue(0.1)
-    basis = cosine_basis(1, (8, 8))
-    plain = denoise_sample(y[None], 0.1, (8, 8), basis)
-    scaled = denoise_sample(y[None] * np.float32(factor), 0.1 * factor, (8, 8), basis)
+    chain = Chain(cosines(1, (8, 8)), passes((8, 8)))
+    plain = chain.denoise(y[None], 0.1)
+    scaled = chain.denoise(y[None] * np.float32(factor), 0.1 * factor)
     np.testing.assert_allclose(scaled / factor, plain, atol=2e-3)
 
 
-def test_result_lies_in_the_span_of_the_base_filters():
-    """With few base filters, each estimated patch is a mixture of them and nothing else."""
-    _, y = noisy_tissue(0.1, (40, 40))
-    patch = (8, 8)
-    basis = cosine_basis(1, patch)[:1]  # the constant alone
-    result = denoise_sample(y[None], 0.1, patch, basis, ChainSettings(step=8, reach=4))[0]
-    # What constants at overlapping places can make is smooth: hardly any energy at high frequency.
-    assert np.diff(result, 2, axis=0).std() < 0.2 * np.diff(y, 2, axis=0).std()
+@pytest.mark.parametrize("count", [0, 6])
+def test_result_lies_in_the_span_of_the_basis(count):
+    """Where patches do not overlap, each is a mixture of the basis and nothing else."""
+    _, y = noisy_tissue(0.1, (24, 24))
+    basis = cosines(1, (8, 8), count)
+    one = Passes((8, 8), (0, 0), (0, 0), first_size=1, second_size=1)
+    grid = PatchGrid(1, (24, 24), (8, 8))
+    result = Chain(basis, one).denoise(y[None], 0.1)
+    assert len(basis.vectors) == 1 + count
+    corners = [r * 17 + c for r in (0, 8, 16) for c in (0, 8, 16)]
+    every = cosine_basis(1, (8, 8))
+    inside = (grid.express(result, basis.vectors)[corners] ** 2).sum()
+    assert inside == pytest.approx((grid.express(result, every)[corners] ** 2).sum(), rel=1e-4)
 
 
-def test_plain_python_equals_compiled(monkeypatch):
-    _, y = noisy_tissue(0.1, (20, 18))
-    basis = cosine_basis(1, (5, 5))
-    settings = ChainSettings(step=4, reach=5, first_size=10, second_size=12)
-    compiled = denoise_sample(y[None], 0.1, (5, 5), basis, settings)
-    monkeypatch.setenv("NAPARI_SCSC_KERNELS", "numpy")
-    np.testing.assert_allclose(
-        denoise_sample(y[None], 0.1, (5, 5), basis, settings), compiled, atol=1e-4
-    )
+@pytest.mark.parametrize("shift", [(8, 8), (8, 9), (10, 8), (9, 9)])
+def test_samples_hardly_larger_than_a_patch_are_denoised(shift):
+    """There are fewer reference places than parts of a pass."""
+    x = np.full((1, *shift), 0.5, np.float32)
+    y = x + 0.1 * np.random.default_rng(0).standard_normal(x.shape).astype(np.float32)
+    result = Chain(cosines(1, (8, 8)), passes((8, 8))).denoise(y, 0.1)
+    assert np.isfinite(result).all()
+    assert psnr(result, x) > psnr(y, x) + 2
+
+
+@pytest.mark.parametrize("n_workers", [1, 2, 3])
+def test_result_does_not_depend_on_the_executor(n_workers):
+    _, y = noisy_tissue(0.1, (40, 44))
+    basis, own = cosines(1, (6, 6)), passes((6, 6))
+    alone = Chain(basis, own).denoise(y[None], 0.1)
+    with ThreadPoolExecutor(n_workers) as pool:
+        together = Chain(basis, own, pool).denoise(y[None], 0.1)
+    np.testing.assert_array_equal(alone, together)
+
+
+def test_tick_cancels_a_pass():
+    _, y = noisy_tissue(0.1, (40, 44))
+    calls = []
+
+    def tick():
+        calls.append(threading.get_ident())
+        if len(calls) == 3:
+            raise InterruptedError("enough")
+
+    with pytest.raises(InterruptedError, match="enough"):
+        Chain(cosines(1, (6, 6)), passes((6, 6)), tick=tick).denoise(y[None], 0.1)
+    assert len(calls) == 3
+
+
+def test_input_is_not_written_to():
+    _, y = noisy_tissue(0.1, (30, 30))
+    y = y[None].copy()
+    y.flags.writeable = False
+    before = y.tobytes()
+    Chain(cosines(1, (6, 6)), passes((6, 6))).denoise(y, 0.1)
+    assert y.tobytes() == before
+
+
+# --- the basis --------------------------------------------------------------------------------
 
 
 def mixed(n_joint=20, rank=3, shape=(40, 36)):
@@ -151,26 +270,149 @@ def mixed(n_joint=20, rank=3, shape=(40, 36)):
     return np.tensordot(rng.standard_normal((n_joint, rank)), parts, axes=1).astype(np.float32)
 
 
-def test_subspace_finds_the_rank_of_the_signal():
+def random_bank(n_base=9, joint=(), support=(5, 4), seed=0):
+    rng = np.random.default_rng(seed)
+    filters = rng.standard_normal((n_base, *joint, *support))
+    norms = np.sqrt((filters**2).reshape(n_base, -1).sum(axis=1))
+    filters /= norms.reshape(-1, *(1,) * (filters.ndim - 1))
+    return FilterBank(filters.astype(np.float32), len(joint))
+
+
+@pytest.mark.parametrize(
+    ("joint", "support"), [((), (7,)), ((), (5, 4)), ((3,), (4, 4)), ((2, 2), (3, 3))]
+)
+def test_basis_is_orthonormal_constants_first_and_holds_every_filter(joint, support):
+    bank = random_bank(6, joint, support)
+    basis = Basis.of(bank)
+    gram = basis.vectors @ basis.vectors.T
+    np.testing.assert_allclose(gram, np.eye(len(gram)), atol=1e-5)
+    assert basis.patch == support
+    assert basis.n_flat == len(basis.mixtures)
+    size = np.prod(support)
+    flats = basis.vectors[: basis.n_flat].reshape(basis.n_flat, basis.n_flat, size)
+    assert np.ptp(flats, axis=2).max() < 1e-6
+    others = basis.vectors[basis.n_flat :].reshape(-1, basis.n_flat, size)
+    assert np.abs(others.sum(axis=2)).max() < 1e-4
+    flat = bank.filters.reshape(6, -1, size)
+    projected = np.einsum("kc,rcp->rkp", basis.mixtures, flat).reshape(6, -1)
+    np.testing.assert_allclose((projected**2).sum(axis=1), 1, atol=1e-4)
+    within = (projected @ basis.vectors.T) @ basis.vectors
+    np.testing.assert_allclose(within, projected, atol=1e-5)
+
+
+def test_filters_that_say_the_same_make_a_small_basis():
+    bank = random_bank(3)
+    doubled = FilterBank(np.concatenate([bank.filters, -bank.filters, bank.filters]))
+    assert len(Basis.of(doubled).vectors) == len(Basis.of(bank).vectors) == 4
+
+
+def test_basis_of_constant_filters_is_the_constant():
+    bank = FilterBank(np.full((2, 4, 4), 0.25, np.float32))
+    np.testing.assert_allclose(Basis.of(bank).vectors, np.full((1, 16), 0.25), atol=1e-6)
+
+
+def test_basis_of_a_joint_bank_has_its_mixtures():
+    x = mixed(8, 2)
+    rng = np.random.default_rng(0)
+    mixtures = np.linalg.qr(rng.standard_normal((8, 2)))[0].T
+    inner = random_bank(5, (2,), (4, 4)).filters
+    bank = FilterBank(np.einsum("kc,rkyx->rcyx", mixtures, inner).astype(np.float32), 1)
+    basis = Basis.of(bank)
+    assert basis.mixtures.shape == (2, 8)
+    np.testing.assert_allclose(basis.mixtures @ basis.mixtures.T, np.eye(2), atol=1e-5)
+    np.testing.assert_allclose(
+        basis.mixtures.T @ basis.mixtures, mixtures.T @ mixtures, atol=1e-5
+    )
+    assert basis.project(x).shape == (2, 40, 36)
+    assert basis.back(basis.project(x)).shape == x.shape
+
+
+def test_white_noise_stays_white_in_the_mixtures():
+    basis = Basis.of(random_bank(12, (6,), (4, 4)))
+    noise = np.random.default_rng(0).standard_normal((6, 60, 60)).astype(np.float32)
+    few = basis.project(noise).reshape(basis.n_flat, -1)
+    np.testing.assert_allclose(np.cov(few), np.eye(len(few)), atol=0.08)
+
+
+@pytest.mark.parametrize("rank", [1, 2, 3])
+def test_narrowed_basis_lies_within_the_wider_one(rank):
+    sample = mixed(6, rank, (30, 30))
+    wide = Basis.of(random_bank(20, (6,), (3, 3)))
+    narrow = wide.narrowed(sample, 1e-3)
+    assert len(narrow.mixtures) == rank
+    assert narrow.patch == wide.patch
+    np.testing.assert_allclose(
+        narrow.vectors @ narrow.vectors.T, np.eye(len(narrow.vectors)), atol=1e-4
+    )
+    np.testing.assert_allclose(narrow.mixtures @ narrow.mixtures.T, np.eye(rank), atol=1e-4)
+    within = (narrow.mixtures @ wide.mixtures.T) @ wide.mixtures
+    np.testing.assert_allclose(within, narrow.mixtures, atol=1e-4)
+
+
+def test_basis_of_one_mixture_is_narrow_already():
+    basis = Basis.of(random_bank())
+    assert basis.narrowed(np.zeros((1, 9, 9), np.float32), 1.0) is basis
+
+
+def test_middles_of_the_filters_make_a_smaller_basis():
+    y = noisy_tissue(0.1, (60, 60))[1]
+    bank = LatticeSCSC(12, (8, 8), sigma=0.1).fit([y]).bank
+    basis = Basis.of(bank, (6, 6))
+    assert basis.patch == (6, 6)
+    gram = basis.vectors @ basis.vectors.T
+    np.testing.assert_allclose(gram, np.eye(len(gram)), atol=1e-5)
+    middle = bank.filters[:, 1:7, 1:7].reshape(12, -1)
+    np.testing.assert_allclose((middle @ basis.vectors.T) @ basis.vectors, middle, atol=2e-3)
+
+
+def test_mixtures_find_the_rank_of_the_signal():
     x = mixed()
     y = x + 0.05 * np.random.default_rng(0).standard_normal(x.shape).astype(np.float32)
-    subspace = Subspace.above_noise(y, 0.05)
-    assert len(subspace.mixtures) == 3
-    np.testing.assert_allclose(subspace.mixtures @ subspace.mixtures.T, np.eye(3), atol=1e-5)
+    mixtures = mixtures_above_noise([y[:, :20], y[:, 20:]], 0.05)
+    assert len(mixtures) == 3
+    np.testing.assert_allclose(mixtures @ mixtures.T, np.eye(3), atol=1e-5)
     # The noise of 17 of 20 dimensions is gone, and the signal is not.
-    assert psnr(subspace.back(subspace.project(y)), x) > psnr(y, x) + 7
+    back = np.tensordot(mixtures.T @ mixtures, y, axes=1)
+    assert psnr(back, x) > psnr(y, x) + 7
 
 
-def test_subspace_of_noise_alone_is_the_smallest_there_is():
+def test_mixture_of_noise_alone_is_the_smallest_there_is():
     noise = np.random.default_rng(0).standard_normal((15, 60, 60)).astype(np.float32)
-    assert len(Subspace.above_noise(noise, 1.05).mixtures) == 1
+    assert len(mixtures_above_noise([noise], 1.05)) == 1
 
 
-def test_joint_axes_are_denoised_together():
+def test_joint_values_are_denoised_together():
     x = mixed()
     y = x + 0.1 * np.random.default_rng(0).standard_normal(x.shape).astype(np.float32)
-    subspace = Subspace.above_noise(y, 0.1)
-    few = subspace.project(y)
-    basis = cosine_basis(len(few), (3, 3))
-    result = subspace.back(denoise_sample(few, 0.1, (3, 3), basis, ChainSettings(step=2, reach=8)))
-    assert psnr(result, x) > psnr(subspace.back(few), x) + 3
+    mixtures = mixtures_above_noise([y], 0.1)
+    few = np.tensordot(mixtures, y, axes=1)
+    chain = Chain(cosines(len(few), (3, 3)), passes((3, 3), step=(2, 2)))
+    result = np.tensordot(mixtures.T, chain.denoise(few, 0.1), axes=1)
+    assert psnr(result, x) > psnr(np.tensordot(mixtures.T, few, axes=1), x) + 3
+
+
+# --- the plan ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("quality", plan.QUALITIES)
+@pytest.mark.parametrize("n_mixtures", [1, 2, 3, 5, 9, 40])
+@pytest.mark.parametrize("shift", [(4,), (900,), (4, 4), (300, 200), (2, 4, 4), (40, 90, 80)])
+def test_plan_fits_the_image(shift, n_mixtures, quality):
+    for noisy in (False, True):
+        patch = plan.patch_shape(shift, n_mixtures, noisy, "video")
+        assert len(patch) == len(shift)
+        assert all(2 <= p <= n for p, n in zip(patch, shift, strict=True))
+        own = plan.passes(patch, quality)
+        # Patches of neighbouring references overlap or touch: nothing is left out.
+        assert all(1 <= s <= p for s, p in zip(own.step, patch, strict=True))
+        size, overlap = plan.tile_shape(shift, cosines(1, patch), own)
+        assert all(p <= s <= n for p, s, n in zip(patch, size, shift, strict=True))
+        assert all(0 <= o < s for o, s in zip(overlap, size, strict=True))
+
+
+def test_tiles_keep_within_the_memory_for_one(monkeypatch):
+    monkeypatch.setattr("napari_scsc.restore.plan._TILE_COEFFICIENTS", 1 << 22)
+    basis = cosines(1, (8, 8))
+    size, _ = plan.tile_shape((5000, 4000), basis, plan.passes((8, 8), "balanced"))
+    assert np.prod(size) * len(basis.vectors) < 2 * (1 << 22)
+    assert min(size) > 64

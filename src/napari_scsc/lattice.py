@@ -23,6 +23,7 @@ Array = NDArray[Any]
 
 _KIND = "napari-scsc lattice checkpoint"
 _VERSION = 1
+_LEAST = 0.5  # share of all possible filters that are kept however strong the noise is
 _ABOVE = 1.02  # a filter counts if its power is that many times the noise's
 _THRESHOLD = 2.7  # in noise levels: what a code must exceed
 _MOST_PATCHES = 20_000  # of a sample that are looked at
@@ -42,7 +43,7 @@ class LatticeSCSC:
     ----------
     n_base : int, optional
         R, the number of base filters, constants included: one for each joint value. Without it,
-        as many as stand above the noise.
+        those that stand above the noise, and at least half of all that there can be.
     filter_shape : tuple of int
         Lengths of the filters on the shift axes.
     n_joint : int
@@ -168,7 +169,8 @@ class LatticeSCSC:
         powers, vectors = powers[::-1], vectors[:, ::-1].T
         lively = n_flat * (size - 1)  # the moments know nothing of the means
         if self.n_base is None:
-            count = min(lively, max(1, int((powers > _ABOVE * self.sigma**2).sum())))
+            above = int((powers > _ABOVE * self.sigma**2).sum())
+            count = min(lively, max(math.ceil(_LEAST * lively), above))
         else:
             count = min(lively, self.n_base - n_flat)
         # A vector and its negative are the same filter: the larger side is shown bright.

@@ -79,7 +79,8 @@ def depth(known: Array) -> Array:
     unknown = ~known.any(axis=0)
     if unknown.all():
         return np.full(unknown.shape, max(unknown.shape))
-    return np.asarray(ndimage.distance_transform_cdt(unknown, metric="chessboard"))
+    distances: Any = ndimage.distance_transform_cdt(unknown, metric="chessboard")
+    return np.asarray(distances)
 
 
 def _along(values: Array, known: Array, axis: int) -> tuple[Array, Array]:

@@ -179,7 +179,7 @@ def learning(
     mixed = [np.tensordot(mixtures, tile, axes=1) for tile in tiles]
     spread = float(np.mean([tile[0].var() for tile in mixed]))
     noisy = sigma**2 > max(spread - sigma**2, 0)
-    patch = plan.patch_shape(source.shift, len(mixtures), noisy, source.axes.kind)
+    patch = plan.patch_shape(source.shift, len(mixtures), noisy)
     patch = tuple(min(p, *(tile.shape[1 + i] for tile in tiles)) for i, p in enumerate(patch))
     learner = LatticeSCSC(None, patch, 1, sigma=sigma, seed=seed)
     for update in learner.iter_fit(mixed, tick=tick):

@@ -14,48 +14,40 @@ QUALITIES = ("fast", "balanced", "best")
 _TILE_COEFFICIENTS = 1 << 24  # of one tile: 64 MB an array
 
 
-def patch_shape(shift: tuple[int, ...], n_mixtures: int, noisy: bool, kind: str) -> tuple[int, ...]:
+def patch_shape(shift: tuple[int, ...], n_mixtures: int, noisy: bool) -> tuple[int, ...]:
     """Lengths of the filters on the shift axes; ``noisy``: the noise is stronger than the signal.
 
-    About 64 to 130 values a patch, whatever the number of dimensions: fewer cannot tell signal
+    About 50 to 100 values a patch, whatever the number of dimensions: fewer cannot tell signal
     from noise, more have no similar neighbours.
     """
+    wanted: tuple[int, ...]
     if len(shift) == 1:
-        wanted: tuple[int, ...] = (max(4, 32 // n_mixtures),)
+        wanted = (max(4, 32 // n_mixtures),)
     elif len(shift) == 2:
         side = {1: 10 if noisy else 8, 2: 6, 3: 5, 4: 5, 5: 4}.get(n_mixtures, 3)
         wanted = (side, side)
     else:
-        side = 4 if n_mixtures < 4 else 3
-        long = 4 if kind == "stack" else 8
-        wanted = (max(2, long // n_mixtures), side, side)
+        wanted = {1: (4, 5, 5), 2: (3, 4, 4), 3: (2, 4, 4)}.get(n_mixtures, (2, 3, 3))
     return tuple(min(n, w) for n, w in zip(shift, wanted, strict=True))
 
 
 def passes(patch: tuple[int, ...], quality: Quality) -> Passes:
     """How thorough to be."""
-    step = tuple((p + 1) // 2 for p in patch)
-    first: tuple[int, ...]
-    second: tuple[int, ...]
-    if len(patch) == 1:
-        first, second = (60,), (120,)
-    elif len(patch) == 2:
-        first, second = (20, 20), (32, 32)
-    else:
-        first, second = (4, 8, 8), (4, 8, 8)
+    first = {1: (60,), 2: (20, 20), 3: (16, 8, 8)}[len(patch)]
+    second = {1: (120,), 2: (32, 32), 3: (16, 10, 10)}[len(patch)]
     if quality == "fast":
         step = tuple(max(1, round(0.65 * p)) for p in patch)
         return Passes(step, first, second, first_size=24, second_size=0)
-    return Passes(step, first, second)
+    return Passes(tuple((p + 1) // 2 for p in patch), first, second)
 
 
 def tile_shape(
     shift: tuple[int, ...], basis: Basis, passes: Passes
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Lengths of a tile and of the overlap of two: as large as the memory for one tile allows."""
-    overlap = [r + p for r, p in zip(passes.second_reach, basis.patch, strict=True)]
+    overlap = [r // 2 + p for r, p in zip(passes.second_reach, basis.patch, strict=True)]
     points = _TILE_COEFFICIENTS / len(basis.vectors)
-    size = [min(n, 2 * o) for n, o in zip(shift, overlap, strict=True)]
+    size = [min(n, 3 * o) for n, o in zip(shift, overlap, strict=True)]
     while math.prod(size) < points and any(s < n for s, n in zip(size, shift, strict=True)):
         axis = min((s / n, i) for i, (s, n) in enumerate(zip(size, shift, strict=True)) if s < n)[1]
         size[axis] = min(shift[axis], math.ceil(size[axis] * 1.25))
