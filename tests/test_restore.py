@@ -13,7 +13,6 @@ from napari_scsc.restore.chain import Chain, Passes, _references
 from napari_scsc.restore.patches import PatchGrid, cosine_basis
 
 SHAPES = [((30,), (5,)), ((14, 17), (4, 3)), ((7, 9, 8), (3, 2, 3))]
-QUICK = Passes((4, 4), (6, 6), (6, 6), first_size=16, second_size=16)
 
 
 def psnr(a, b):

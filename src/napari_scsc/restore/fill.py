@@ -76,7 +76,7 @@ def smooth_fill(values: Array, known: Array) -> Array:
 
 def depth(known: Array) -> Array:
     """How many points it is from each point of (C, *shift) to one that is known, (*shift,)."""
-    unknown = ~known.any(axis=0)
+    unknown: Array = np.asarray(~known.any(axis=0))
     if unknown.all():
         return np.full(unknown.shape, max(unknown.shape))
     distances: Any = ndimage.distance_transform_cdt(unknown, metric="chessboard")

@@ -18,8 +18,8 @@ from napari_scsc.restore.source import Region, Source, Working, draw_tiles
 
 Array = NDArray[Any]
 
-_SMOOTH = 4.0  # pixels: what is smoother than that is not coded
-_PRICE = 1.0  # of the code, in noise levels
+_SMOOTH = 3.0  # pixels: what is smoother than that is not coded
+_PRICE = 4.0  # of the code, in noise levels
 _NOISELESS = 0.002  # of the working range: the price of a code where there is no noise
 _TILE = {1: 4096, 2: 128, 3: 40}
 _OVERLAP = {1: 64, 2: 24, 3: 8}
