@@ -8,6 +8,7 @@ from napari_scsc.learner import SCSC
 from napari_scsc.restore.denoise import denoise, iter_denoise
 from napari_scsc.restore.inpaint import inpaint, iter_inpaint
 from napari_scsc.restore.job import RestorationWarning, RestoreUpdate, estimate_noise
+from napari_scsc.restore.learning import iter_learn, learn
 from napari_scsc.restore.noise import Noise
 from napari_scsc.results import Code, Update, ZeroCodeWarning
 from napari_scsc.settings import Relative
@@ -30,4 +31,6 @@ __all__ = [
     "inpaint",
     "iter_denoise",
     "iter_inpaint",
+    "iter_learn",
+    "learn",
 ]

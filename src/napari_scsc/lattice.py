@@ -85,6 +85,29 @@ class LatticeSCSC:
             raise ValueError("nothing was learned yet: call fit or partial_fit first")
         return self._bank
 
+    @classmethod
+    def from_bank(cls, bank: FilterBank, **changes: Any) -> LatticeSCSC:
+        """Make a learner that goes on from a bank which such a learner made.
+
+        ``changes`` are arguments that differ from those with which it was learned.
+        """
+        info = bank.info
+        if info.get("learner") != "lattice" or "powers" not in info:
+            raise ValueError(
+                "the bank was not learned by LatticeSCSC, and has nothing to go on from: "
+                "learn a new one"
+            )
+        arguments = {**info["arguments"], "filter_shape": bank.support, "n_joint": bank.n_joint}
+        model = cls(**{**arguments, **changes})
+        model._begin(bank.joint)
+        powers = np.asarray(info["powers"], np.float64)
+        filters = bank.filters.reshape(bank.n_base, -1)[bank.n_base - len(powers) :]
+        model._moments = (filters.T * powers) @ filters
+        model.n_seen = checks.whole("n_samples", info["n_samples"], 0)
+        model._count = float(model.n_seen)
+        model._bank = bank
+        return model
+
     @property
     def settings(self) -> dict[str, Any]:
         """The arguments with which it was made."""

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_scsc.bank import FilterBank
-from napari_scsc.restore import job, paper, plan
+from napari_scsc.restore import job, learning, paper, plan
 from napari_scsc.restore.chain import Chain
 from napari_scsc.restore.job import Options, RestoreUpdate, Updates
 from napari_scsc.restore.source import Region, Source, Working, open_image
@@ -144,9 +144,9 @@ def _updates(source: Source, options: Options, tick: job.Tick | None) -> Updates
     if bank is None:
         tiles = [
             working.to_work(source.read(*place))
-            for place in job.places_to_learn_from(source, options.seed)
+            for place in learning.places_to_learn_from(source, options.seed)
         ]
-        bank = yield from job.learning(tiles, source, sigma, options.seed, tick)
+        bank = yield from learning.learning(tiles, source, sigma, options.seed, tick)
     bases = job.bases(bank, options.quality)
     passes = [plan.passes(basis.patch, options.quality) for basis in bases]
     with job.workers(options.n_jobs) as executor:

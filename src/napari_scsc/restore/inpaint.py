@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_scsc.bank import FilterBank
-from napari_scsc.restore import fill, job, paper, plan
+from napari_scsc.restore import fill, job, learning, paper, plan
 from napari_scsc.restore.basis import Basis, mixtures_above_noise
 from napari_scsc.restore.chain import Chain, Passes
 from napari_scsc.restore.job import Options, RestoreUpdate, Updates
@@ -151,7 +151,7 @@ def _updates(source: Source, options: Options, tick: job.Tick | None) -> Updates
         return
     tiles = [
         _read(source, working, index, part)
-        for index, part in job.places_to_learn_from(source, options.seed)
+        for index, part in learning.places_to_learn_from(source, options.seed)
     ]
     tiles = [(values, known) for values, known in tiles if known.any()]
     errors = fill.AxisErrors.of(tiles, options.seed)
@@ -162,7 +162,7 @@ def _updates(source: Source, options: Options, tick: job.Tick | None) -> Updates
     bank = options.bank
     if bank is None:
         filled = [_guess(values, known, errors, levels[-1]) for values, known in tiles]
-        bank = yield from job.learning(filled, source, levels[-1], options.seed, tick)
+        bank = yield from learning.learning(filled, source, levels[-1], options.seed, tick)
     basis = Basis.of(bank)
     passes = plan.passes(basis.patch, options.quality)
     # A round needs no pilot of the last decimal: smaller groups, nearer by.

@@ -1,4 +1,4 @@
-"""What denoising and inpainting have in common: options, updates, learning a bank, tiles."""
+"""What denoising and inpainting have in common: options, updates, noise, tiles."""
 
 from __future__ import annotations
 
@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 
 from napari_scsc import checks
 from napari_scsc.bank import FilterBank
-from napari_scsc.lattice import LatticeSCSC
 from napari_scsc.restore import plan
-from napari_scsc.restore.basis import Basis, mixtures_above_noise
+from napari_scsc.restore.basis import Basis
 from napari_scsc.restore.noise import Noise, estimate
 from napari_scsc.restore.source import Region, Source, Working, draw_tiles, open_image
 from napari_scsc.results import Update
@@ -27,10 +26,8 @@ Array = NDArray[Any]
 Tick = Callable[[], None]
 
 METHODS = ("scsc", "scsc-paper", "ocsc-paper")
-_LEARN_VALUES = 128 * 128  # of a tile that is learned from
-_LEARN_TILES = 16
 _NOISE_TILES = 24
-_LEARNING = 0.05  # share of the work that learning is, roughly
+LEARNING = 0.05  # share of the work that learning is, roughly
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,40 +168,6 @@ def find_noise(source: Source, sigma: float | None) -> Noise:
     return estimate(planes, known if source.has_missing else None)
 
 
-def learning(
-    tiles: list[Array], source: Source, sigma: float, seed: int, tick: Tick | None
-) -> Generator[RestoreUpdate, None, FilterBank]:
-    """Learn base filters from tiles (C, *shift) in working values; return them as a bank."""
-    mixtures = mixtures_above_noise(tiles, sigma)
-    mixed = [np.tensordot(mixtures, tile, axes=1) for tile in tiles]
-    spread = float(np.mean([tile[0].var() for tile in mixed]))
-    noisy = sigma**2 > max(spread - sigma**2, 0)
-    patch = plan.patch_shape(source.shift, len(mixtures), noisy)
-    patch = tuple(min(p, *(tile.shape[1 + i] for tile in tiles)) for i, p in enumerate(patch))
-    learner = LatticeSCSC(None, patch, 1, sigma=sigma, seed=seed)
-    for update in learner.iter_fit(mixed, tick=tick):
-        shown = replace(update, B=_unmixed(update.B, mixtures, source.joint))
-        message = f"learned from tile {update.sample} of {len(mixed)}"
-        yield RestoreUpdate("learn", _LEARNING * update.sample / len(mixed), message, learned=shown)
-    bank = learner.bank
-    return FilterBank(
-        filters=_unmixed(bank.filters, mixtures, source.joint),
-        n_joint=len(source.joint),
-        info={**bank.info, "kind": source.axes.kind},
-    )
-
-
-def _unmixed(filters: Array, mixtures: Array, joint: tuple[int, ...]) -> Array:
-    """Filters (R, k, *support) of mixtures as filters (R, *joint, *support)."""
-    full = np.einsum("kc,rk...->rc...", mixtures, filters)
-    return np.asarray(full.reshape(len(filters), *joint, *filters.shape[2:]), np.float32)
-
-
-def places_to_learn_from(source: Source, seed: int) -> Iterator[tuple[tuple[int, ...], Region]]:
-    """Where the tiles lie that filters are learned from."""
-    return draw_tiles(source, _LEARN_VALUES * source.n_joint, _LEARN_TILES, seed)
-
-
 def tile_by_tile(
     source: Source,
     working: Working,
@@ -234,7 +197,7 @@ def tile_by_tile(
             region = source.region(index, tile.region)
             estimate = None
             for share, estimate in restore(index, tile.region):
-                done = _LEARNING + (1 - _LEARNING) * (before + share) / total
+                done = LEARNING + (1 - LEARNING) * (before + share) / total
                 message = f"tile {before + 1} of {total}" if total > 1 else f"{done:.0%}"
                 if share < 1:  # a glimpse, without its neighbours
                     values = source.as_image(
