@@ -36,14 +36,16 @@ def cosines(n_joint, patch, count=None):
 
 def passes(patch, **changes):
     step = tuple(max(1, p // 2) for p in patch)
-    return Passes(**{
-        "step": step,
-        "first_reach": (6,) * len(patch),
-        "second_reach": (6,) * len(patch),
-        "first_size": 16,
-        "second_size": 24,
-        **changes,
-    })
+    return Passes(
+        **{
+            "step": step,
+            "first_reach": (6,) * len(patch),
+            "second_reach": (6,) * len(patch),
+            "first_size": 16,
+            "second_size": 24,
+            **changes,
+        }
+    )
 
 
 # --- patches ----------------------------------------------------------------------------------
@@ -319,9 +321,7 @@ def test_basis_of_a_joint_bank_has_its_mixtures():
     basis = Basis.of(bank)
     assert basis.mixtures.shape == (2, 8)
     np.testing.assert_allclose(basis.mixtures @ basis.mixtures.T, np.eye(2), atol=1e-5)
-    np.testing.assert_allclose(
-        basis.mixtures.T @ basis.mixtures, mixtures.T @ mixtures, atol=1e-5
-    )
+    np.testing.assert_allclose(basis.mixtures.T @ basis.mixtures, mixtures.T @ mixtures, atol=1e-5)
     assert basis.project(x).shape == (2, 40, 36)
     assert basis.back(basis.project(x)).shape == x.shape
 

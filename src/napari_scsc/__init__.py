@@ -1,6 +1,7 @@
 """Interactive, multi-dimensional image restoration with sample-dependent sparse coding."""
 
 from napari_scsc.__about__ import __version__
+from napari_scsc.axes import Axes
 from napari_scsc.bank import FilterBank
 from napari_scsc.files import FileFormatError
 from napari_scsc.lattice import LatticeSCSC
@@ -15,6 +16,7 @@ from napari_scsc.settings import Relative
 
 __all__ = [
     "SCSC",
+    "Axes",
     "Code",
     "FileFormatError",
     "FilterBank",

@@ -123,7 +123,7 @@ _WORDS = (
 def resolve(
     shape: Sequence[int],
     kind: str | None = None,
-    axes: str | Sequence[str] | None = None,
+    axes: str | Sequence[str] | Axes | None = None,
     *,
     labels: Sequence[str] | None = None,
     name: str = "",
@@ -137,13 +137,21 @@ def resolve(
         Lengths of the axes.
     kind : str, optional
         One of ``PRESETS``. Without it the kind is guessed.
-    axes : str or sequence of str, optional
+    axes : str, sequence of str or Axes, optional
         Labels of the axes in the array's own order, such as ``"yxc"``; the kind says their roles.
+        ``Axes`` says both.
     labels, name, rgb
         What a guess may use: labels that may be meaningless, a name, and whether the last axis
         is known to hold colours.
     """
     n = len(shape)
+    if isinstance(axes, Axes):
+        if len(axes.labels) != n:
+            raise ValueError(
+                f"axes has {len(axes.labels)} axes ({', '.join(axes.labels)}), but the array has "
+                f"the shape {tuple(shape)}"
+            )
+        return axes
     if axes is not None:
         return _from_labels(tuple(axes), n, kind, rgb)
     if kind is not None:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from napari_scsc.axes import Axes
 from napari_scsc.bank import FilterBank
 from napari_scsc.restore import job, learning, paper, plan
 from napari_scsc.restore.chain import Chain
@@ -22,7 +23,7 @@ def denoise(
     image: Any,
     *,
     kind: str | None = None,
-    axes: str | Sequence[str] | None = None,
+    axes: str | Sequence[str] | Axes | None = None,
     bank: FilterBank | None = None,
     sigma: float | None = None,
     strength: float = 1.0,
@@ -41,8 +42,9 @@ def denoise(
     kind : str, optional
         "image", "rgb", "video", "stack", "multispectral", "light-field" or "time-lapse".
         Guessed from labels and shape where that is possible.
-    axes : str or sequence of str, optional
-        Labels of the axes in the image's own order, such as "yxc".
+    axes : str, sequence of str or Axes, optional
+        Labels of the axes in the image's own order, such as "yxc"; ``Axes`` also says what each
+        is for.
     bank : FilterBank, optional
         Filters learned elsewhere. Without it they are learned from the image.
     sigma : float, optional
@@ -88,7 +90,7 @@ def iter_denoise(
     image: Any,
     *,
     kind: str | None = None,
-    axes: str | Sequence[str] | None = None,
+    axes: str | Sequence[str] | Axes | None = None,
     bank: FilterBank | None = None,
     sigma: float | None = None,
     strength: float = 1.0,

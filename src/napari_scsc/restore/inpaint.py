@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from napari_scsc.axes import Axes
 from napari_scsc.bank import FilterBank
 from napari_scsc.restore import fill, job, learning, paper, plan
 from napari_scsc.restore.basis import Basis, mixtures_above_noise
@@ -34,7 +35,7 @@ def inpaint(
     missing: Any = None,
     *,
     kind: str | None = None,
-    axes: str | Sequence[str] | None = None,
+    axes: str | Sequence[str] | Axes | None = None,
     bank: FilterBank | None = None,
     sigma: float | None = None,
     strength: float = 1.0,
@@ -88,7 +89,7 @@ def iter_inpaint(
     missing: Any = None,
     *,
     kind: str | None = None,
-    axes: str | Sequence[str] | None = None,
+    axes: str | Sequence[str] | Axes | None = None,
     bank: FilterBank | None = None,
     sigma: float | None = None,
     strength: float = 1.0,

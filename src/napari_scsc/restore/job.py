@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_scsc import checks
+from napari_scsc.axes import Axes
 from napari_scsc.bank import FilterBank
 from napari_scsc.restore import plan
 from napari_scsc.restore.basis import Basis
@@ -144,7 +145,7 @@ def estimate_noise(
     missing: Any = None,
     *,
     kind: str | None = None,
-    axes: str | Sequence[str] | None = None,
+    axes: str | Sequence[str] | Axes | None = None,
 ) -> Noise:
     """Estimate the noise of an image of any kind, in its units; see ``denoise`` for arguments."""
     return find_noise(open_image(image, missing, kind, axes), None)

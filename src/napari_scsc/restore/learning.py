@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_scsc import checks
+from napari_scsc.axes import Axes
 from napari_scsc.bank import FilterBank
 from napari_scsc.lattice import LatticeSCSC
 from napari_scsc.restore import job, plan
@@ -37,7 +38,7 @@ def iter_learn(
     images: Sequence[Any],
     *,
     kind: str | None = None,
-    axes: str | Sequence[str] | None = None,
+    axes: str | Sequence[str] | Axes | None = None,
     bank: FilterBank | None = None,
     n_base: int | None = None,
     filter_shape: Sequence[int] | None = None,

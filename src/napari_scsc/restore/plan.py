@@ -11,7 +11,7 @@ from napari_scsc.restore.chain import Passes
 Quality = Literal["fast", "balanced", "best"]
 QUALITIES = ("fast", "balanced", "best")
 
-_TILE_COEFFICIENTS = 1 << 24  # of one tile: 64 MB an array
+TILE_COEFFICIENTS = 1 << 24  # of one tile: 64 MB an array
 
 
 def patch_shape(shift: tuple[int, ...], n_mixtures: int, noisy: bool) -> tuple[int, ...]:
@@ -46,7 +46,7 @@ def tile_shape(
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Lengths of a tile and of the overlap of two: as large as the memory for one tile allows."""
     overlap = [r // 2 + p for r, p in zip(passes.second_reach, basis.patch, strict=True)]
-    points = _TILE_COEFFICIENTS / len(basis.vectors)
+    points = TILE_COEFFICIENTS / len(basis.vectors)
     size = [min(n, 3 * o) for n, o in zip(shift, overlap, strict=True)]
     while math.prod(size) < points and any(s < n for s, n in zip(size, shift, strict=True)):
         axis = min((s / n, i) for i, (s, n) in enumerate(zip(size, shift, strict=True)) if s < n)[1]

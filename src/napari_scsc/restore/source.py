@@ -94,7 +94,7 @@ class Source:
 
 
 def open_image(
-    image: Any, missing: Any, kind: str | None, axes: str | Sequence[str] | None
+    image: Any, missing: Any, kind: str | None, axes: str | Sequence[str] | Axes | None
 ) -> Source:
     """Look at all values once, and refuse what cannot be restored, in the user's words."""
     seen = arrays.view(image)

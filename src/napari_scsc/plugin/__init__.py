@@ -1,0 +1,1 @@
+"""The dock in napari: the only room that imports napari, magicgui, qtpy and pyqtgraph."""
