@@ -129,11 +129,11 @@ def _camera(scene: Array, photons: float, seed: int, clean: bool) -> Array:
     offset, gain, reading = 100, 2.2, 3.5
     expected = photons * scene
     if clean:
-        return (offset + gain * expected).astype(np.float32)
+        return np.asarray(offset + gain * expected, np.float32)
     rng = np.random.default_rng([seed, 2])
     counts = offset + gain * rng.poisson(expected)
     counts += reading * rng.standard_normal(scene.shape, np.float32)
-    return np.clip(np.rint(counts), 0, 65535).astype(np.uint16)
+    return np.asarray(np.clip(np.rint(counts), 0, 65535), np.uint16)
 
 
 def _add_moving_cell(frames: Array, rng: np.random.Generator) -> None:

@@ -27,7 +27,7 @@ from qtpy.QtWidgets import (
 )
 from superqt import QCollapsible
 
-from napari_scsc import measures
+from napari_scsc import arrays, measures
 from napari_scsc.axes import PRESETS, Axes, Role
 from napari_scsc.bank import FilterBank
 from napari_scsc.plugin import layers, recipes
@@ -134,7 +134,7 @@ class Dock(QWidget):
         source = layers.snapshot(layer, self._axes_of(layer))
         missing = self._missing(source) if self.task.value == "Inpaint" else None
         request = self._request(source)
-        self._source = source
+        self._source, self._result = source, None
         self._script = request.script(source.name, self._mask_words())
         self._restoring = self._run(
             lambda tick: request.updates(source.data, missing, tick),
@@ -153,7 +153,7 @@ class Dock(QWidget):
         source, start = recipes.in_view(whole, layer, self._viewer.dims)
         missing = self._missing(source, start) if self.task.value == "Inpaint" else None
         request = self._request(source, preview=True)
-        self._source = source
+        self._source, self._result = source, None
         self._restoring = self._run(
             lambda tick: request.updates(source.data, missing, tick), self._restored, "Preview"
         )
@@ -306,7 +306,7 @@ class Dock(QWidget):
             self.sigma,
             self._noise,
             self.strength,
-            self.mask,
+            self.missing_layer,
             self.saturated,
             self.residual,
             _row(self._preview_button),
@@ -492,10 +492,10 @@ class Dock(QWidget):
         assert self._restoring is not None
         preview = bool(self._restoring.property("preview"))
         task = "preview" if preview else ("denoised" if self.task.value == "Denoise" else "filled")
-        found: Any = layers.find_result(self._viewer.layers, source.layer_id, task)
-        shape, dtype = source.shape, np.dtype(source.data.dtype).newbyteorder("=")
-        if found is not None and self._result is found and np.shape(found.data) == shape:
-            return found
+        if self._result is not None:
+            return self._result
+        found = layers.find_result(self._viewer.layers, source.layer_id, task)
+        shape, dtype = source.shape, arrays.view(source.data).dtype
         arguments = layers.result_arguments(source, task, {"script": self._script})
         if found is not None and found.data.shape == shape and found.data.dtype == dtype:
             found.data = np.zeros(shape, dtype)

@@ -21,9 +21,7 @@ from typing import Any
 import numpy as np
 import pyqtgraph as pg
 from numpy.typing import NDArray
-
-# qtpy renames the signals of PyQt, and its annotations do not say so.
-from qtpy.QtCore import (  # type: ignore[attr-defined]
+from qtpy.QtCore import (
     QBuffer,
     QEvent,
     QObject,
@@ -34,7 +32,19 @@ from qtpy.QtCore import (  # type: ignore[attr-defined]
     QTimer,
     Signal,
 )
-from qtpy.QtGui import QColor, QFont, QHideEvent, QImage, QKeyEvent, QPalette, QPixmap, QShowEvent
+from qtpy.QtGui import (
+    QColor,
+    QFont,
+    QFontMetrics,
+    QHideEvent,
+    QImage,
+    QKeyEvent,
+    QPainter,
+    QPaintEvent,
+    QPalette,
+    QPixmap,
+    QShowEvent,
+)
 from qtpy.QtWidgets import (
     QGraphicsRectItem,
     QGridLayout,
@@ -188,14 +198,17 @@ class Plots(QWidget):
     ) -> None:
         """Show filters (R, *joint, *support) that were not just learned; the curves stay.
 
-        ``weights`` (R, K) are those to show beside them; without, the tab of weights is empty.
+        ``weights`` (R, K) are those to show beside them. Without, those of the last update stay
+        if the filters are its own, and else none are shown.
         """
         if labels is not None and len(labels) != filters.ndim - 1:
             raise ValueError(
                 f"{len(labels)} labels ({', '.join(labels)}) for filters of the shape "
                 f"{filters.shape}: there must be one for each axis after the first"
             )
-        self._source = (filters, weights, None)
+        known = self._source
+        if weights is not None or known is None or not np.array_equal(known[0], filters):
+            self._source = (filters, weights, None)
         self.set_axes(n_joint, labels)
 
     def clear(self) -> None:
@@ -343,7 +356,6 @@ class _FilterPanel(QWidget):
         self.scale = _ColourBar("Each filter has its own scale: this is that of the outlined one")
         self.text = _TextLine()
         self.spectrum = pg.PlotWidget()
-        self.spectrum.setFixedHeight(96)
         self.spectrum.setAccessibleName("Spectrum at the outlined filter's chosen point")
         self._spectrum = _curve(self.spectrum.getPlotItem())
         self._zero = pg.InfiniteLine(0, angle=0)
@@ -351,6 +363,8 @@ class _FilterPanel(QWidget):
         for line in (self._zero, self._here):
             self.spectrum.addItem(line, ignoreBounds=True)
         _quieten(self.spectrum)
+        self.spectrum.setFixedHeight(80)
+        self.spectrum.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self.spectrum.hide()
         layout = _column(self)
         layout.addWidget(self.picture, 1)
@@ -370,7 +384,7 @@ class _FilterPanel(QWidget):
         self._tiles = content.filters[here]
         scales = _largest(content.filters).reshape(-1, 1, 1)
         colours = diverging(self._tiles / scales, 1.0)
-        self.picture.show_picture(_arrange(colours, _SEPARATOR))
+        self.picture.show_picture(_without_rest(_arrange(colours, _SEPARATOR), self._tiles.shape))
         self._show_chosen()
 
     def _point(self, row: int, column: int) -> None:
@@ -411,7 +425,6 @@ class _FilterPanel(QWidget):
             spectrum = self._content.filters[one, :, *place[1:]]
             self._spectrum.setData(np.arange(len(spectrum)), spectrum)
             self._here.setValue(place[0])
-            self.spectrum.getPlotItem().getAxis("bottom").setLabel(self._content.labels[0])
 
     def recolour(self, palette: QPalette) -> None:
         self.picture.recolour(palette)
@@ -549,7 +562,7 @@ class _ProgressPanel(QWidget):
             known = np.isfinite(values[:, i])
             # One sample makes no line: while they are few, each has a dot.
             symbol = "o" if known.sum() < 30 else None
-            curve.setData(seconds[known], values[known, i], symbol=symbol)
+            curve.setData(seconds[known], values[known, i], symbol=symbol, symbolSize=4)
             title = self._titles[i]
             if len(values):
                 title += " " + self._formats[i].format(values[-1, i])
@@ -557,6 +570,7 @@ class _ProgressPanel(QWidget):
         if len(numbers):
             samples = f"{int(numbers[-1, 0])} sample{'s' if numbers[-1, 0] > 1 else ''}"
             self.text.say(f"{samples} in {seconds[-1]:.1f} s")
+            self.plots[-1].setXRange(0, max(seconds[-1], 1e-3), padding=0.02)
         else:
             self.text.say("The curves appear here while filters are learned.")
 
@@ -599,7 +613,7 @@ class _Picture(QWidget):
         self.image.setPos(-0.5, -0.5)  # whole numbers are the centres of pixels
         self.plot.addItem(self.image, ignoreBounds=True)
         self._outline = QGraphicsRectItem()
-        self._outline.setPen(pg.mkPen(_CHOSEN, width=2))
+        self._outline.setPen(pg.mkPen(_CHOSEN, width=2 if axes is None else 1))
         self._outline.setZValue(1)
         self.plot.addItem(self._outline, ignoreBounds=True)
         self._shape: tuple[int, ...] = ()
@@ -611,7 +625,7 @@ class _Picture(QWidget):
         self.clear()
 
     def show_picture(self, picture: Array) -> None:
-        """Show (y, x, 3) uint8."""
+        """Show (y, x, 3) or (y, x, 4) uint8."""
         self.image.setImage(picture, autoLevels=False)
         self.image.show()
         if picture.shape != self._shape:  # else the view would be laid out anew each time
@@ -644,7 +658,7 @@ class _Picture(QWidget):
             if step and self.image.isVisible():
                 self.stepped.emit(*step)
                 return True
-        return super().eventFilter(watched, event)
+        return bool(super().eventFilter(watched, event))
 
     def recolour(self, palette: QPalette) -> None:
         _recolour(self.view, [self.plot], palette)
@@ -757,19 +771,13 @@ class _ColourBar(QWidget):
         super().__init__()
         self.setToolTip(tip)
         self.low, self.high = QLabel(), QLabel()
-        bar = QLabel()
-        bar.setPixmap(_pixmap(diverging(np.linspace(-1, 1, 255)[None])))
-        bar.setScaledContents(True)
-        bar.setFixedHeight(8)
-        bar.setMinimumWidth(40)
-        bar.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self.low.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         for label in (self.low, self.high):
             label.setMinimumWidth(label.fontMetrics().horizontalAdvance("-0.0000"))
         layout = QHBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(self.low)
-        layout.addWidget(bar, 1)
+        layout.addWidget(_Ramp(), 1)
         layout.addWidget(self.high)
 
     def set_limit(self, limit: float | None) -> None:
@@ -777,6 +785,20 @@ class _ColourBar(QWidget):
         self.low.setText("" if limit is None else f"{-limit:.2g}")
         self.high.setText("" if limit is None else f"{limit:.2g}")
         self.setAccessibleName("" if limit is None else f"Colours from {-limit:.2g} to {limit:.2g}")
+
+
+class _Ramp(QWidget):
+    """All colours in a row; a label would keep the shape of such a picture, and show none."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._colours = _pixmap(diverging(np.linspace(-1, 1, 255)[None]))
+        self.setFixedHeight(8)
+
+    def paintEvent(self, event: QPaintEvent | None) -> None:
+        painter = QPainter(self)
+        painter.drawPixmap(self.rect(), self._colours)
+        painter.end()
 
 
 class _Thumbnail(QLabel):
@@ -881,21 +903,36 @@ def _arrange(tiles: Array, fill: int) -> Array:
     return out
 
 
+def _without_rest(picture: Array, shape: tuple[int, ...]) -> Array:
+    """RGB -> RGBA, in which the room that the last row of tiles leaves can be seen through."""
+    count, height, width = shape
+    rest = count % _columns(count, height, width)
+    out = np.dstack([picture, np.full(picture.shape[:2], 255, np.uint8)])
+    if rest:
+        out[-height - 1 :, rest * (width + 1) + 1 :, 3] = 0
+    return out
+
+
 def _place(labels: Sequence[str], place: Sequence[int]) -> str:
     pairs = zip(labels, place, strict=True)
     return ", ".join(f"{label} {i}" for label, i in pairs if label)
 
 
 def _sum_of_filters(column: Array, terms: int = 3) -> str:
-    """The largest terms of a column of W, such as "0.83 B 3 - 0.31 B 7 + ..."."""
-    largest = [int(r) for r in np.argsort(-np.abs(column), kind="stable") if column[r] != 0]
+    """The largest terms of a column of W, such as "0.83 B 3 - 0.31 B 7"."""
+    sizes = np.abs(column)
+    order = np.argsort(-sizes, kind="stable")
+    # What is a hundredth of the largest cannot be seen in the composed filter.
+    largest = [int(r) for r in order if sizes[r] > 0.01 * sizes[order[0]]]
     if not largest:
         return "0"
     first, *others = largest[:terms]
-    text = f"{column[first]:.2g} B {first}"
+    text = f"{column[first]:.2g}_B_{first}"
     for r in others:
-        text += f" {'-' if column[r] < 0 else '+'} {abs(column[r]):.2g} B {r}"
-    return text + (" + ..." if len(largest) > terms else "")
+        text += f" {'-' if column[r] < 0 else '+'}_{abs(column[r]):.2g}_B_{r}"
+    if len(largest) > terms:
+        text += " +_\N{HORIZONTAL ELLIPSIS}"
+    return text.replace("_", "\N{NO-BREAK SPACE}")  # lines break between terms
 
 
 # --- Qt -----------------------------------------------------------------------------------------
@@ -909,7 +946,7 @@ def _column(widget: QWidget) -> QVBoxLayout:
 
 
 def _curve(plot: Any) -> Any:
-    curve = pg.PlotDataItem(antialias=True, symbolSize=4, connect="finite")
+    curve = pg.PlotDataItem(antialias=True)
     # Long runs have more points than pixels; peaks must not get lost among them.
     curve.setDownsampling(auto=True, method="peak")
     plot.addItem(curve)
@@ -920,11 +957,13 @@ def _quieten(view: Any, plots: Sequence[Any] | None = None) -> None:
     """Leave the wheel to the dock's scroll area, and no menus, buttons or wishes for room."""
     view.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Ignored)
     for plot in [view.getPlotItem()] if plots is None else plots:
+        plot.layout.setContentsMargins(0, 5, 5, 0)  # room for half a number beside the ends
         plot.setMenuEnabled(False)
         plot.setMouseEnabled(False, False)
         plot.hideButtons()
         for side in ("left", "bottom"):
             plot.getAxis(side).enableAutoSIPrefix(False)
+            plot.getAxis(side).setStyle(tickTextOffset=2, tickLength=-3)
 
 
 def _recolour(view: Any, plots: Iterable[Any], palette: QPalette) -> None:
@@ -940,6 +979,8 @@ def _recolour(view: Any, plots: Iterable[Any], palette: QPalette) -> None:
             axis.setTextPen(pg.mkPen(text))
             axis.setTickFont(font)
             axis.label.setFont(font)
+            if axis.label.isVisible() and side == "bottom":  # pyqtgraph leaves much room for both
+                axis.setHeight(2 * QFontMetrics(font).height() + 6)
         plot.titleLabel.setText(plot.titleLabel.text, color=text, size=f"{font.pointSizeF():.1f}pt")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Any
@@ -43,6 +43,11 @@ class Passes:
     second_size: int = 64
     strength: float = 0.9
 
+    @property
+    def n_passes(self) -> int:
+        """How many passes there are."""
+        return 2 if self.second_size else 1
+
 
 class Chain:
     """The passes over one sample (C, *shift) with one to three shift axes.
@@ -65,30 +70,20 @@ class Chain:
 
     def denoise(self, sample: Array, sigma: float) -> Array:
         """Take white noise of level ``sigma`` away; each patch of the result lies in the basis."""
+        *_, result = self.estimates(sample, sigma)
+        return result
+
+    def estimates(self, sample: Array, sigma: float) -> Iterator[Array]:
+        """What ``denoise`` has after each pass; the last one is its result."""
+        grid = PatchGrid(len(sample), sample.shape[1:], self._basis.patch)
         with single_threaded():
-            grid = self._grid(sample)
             noisy = grid.express(sample, self._basis.vectors)
             estimate = self._threshold(grid, noisy, noisy, sigma)
-            if self._passes.second_size:
+        yield estimate
+        if self._passes.second_size:
+            with single_threaded():
                 estimate = self._wiener(grid, noisy, estimate, sigma)
-        return estimate
-
-    def threshold(self, sample: Array, sigma: float) -> Array:
-        """The thresholding pass alone."""
-        with single_threaded():
-            grid = self._grid(sample)
-            noisy = grid.express(sample, self._basis.vectors)
-            return self._threshold(grid, noisy, noisy, sigma)
-
-    def wiener(self, sample: Array, pilot: Array, sigma: float) -> Array:
-        """The Wiener pass alone, with a pilot (C, *shift) from elsewhere."""
-        with single_threaded():
-            grid = self._grid(sample)
-            noisy = grid.express(sample, self._basis.vectors)
-            return self._wiener(grid, noisy, pilot, sigma)
-
-    def _grid(self, sample: Array) -> PatchGrid:
-        return PatchGrid(len(sample), sample.shape[1:], self._basis.patch)
+            yield estimate
 
     def _threshold(self, grid: PatchGrid, noisy: Array, like: Array, sigma: float) -> Array:
         passes = self._passes

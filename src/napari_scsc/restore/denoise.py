@@ -122,7 +122,7 @@ def iter_denoise(
         )
     if options.bank is not None:
         job.check_bank(options.bank, source)
-    return _updates(source, options, tick)
+    return job.one_thread_each(_updates(source, options, tick))
 
 
 def _updates(source: Source, options: Options, tick: job.Tick | None) -> Updates:
@@ -158,8 +158,14 @@ def _updates(source: Source, options: Options, tick: job.Tick | None) -> Updates
 
         def restore(index: tuple[int, ...], part: Region) -> Iterator[tuple[float, Array]]:
             mixed = bases[0].project(working.to_work(source.read(index, part)))
-            estimate = np.mean([chain.denoise(mixed, sigma) for chain in chains], axis=0)
-            yield 1.0, bases[0].back(estimate)
+            finished: list[Array] = []
+            total = sum(own.n_passes for own in passes)
+            seen = 0
+            for chain in chains:
+                for estimate in chain.estimates(mixed, sigma):
+                    seen += 1
+                    yield seen / total, bases[0].back(np.mean([*finished, estimate], axis=0))
+                finished.append(estimate)
 
         size, overlap = plan.tile_shape(source.shift, bases[0], passes[0])
         common = replace(found, stage="restore", bank=bank)

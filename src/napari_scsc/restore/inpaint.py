@@ -122,7 +122,7 @@ def iter_inpaint(
     _check_samples(source)
     if options.bank is not None:
         job.check_bank(options.bank, source)
-    return _updates(source, options, tick)
+    return job.one_thread_each(_updates(source, options, tick))
 
 
 def _check_samples(source: Source) -> None:

@@ -21,6 +21,7 @@ from napari_scsc.restore.basis import Basis
 from napari_scsc.restore.noise import Noise, estimate
 from napari_scsc.restore.source import Region, Source, Working, draw_tiles, open_image
 from napari_scsc.results import Update
+from napari_scsc.solver.threads import single_threaded
 from napari_scsc.tiles import Blend, Tile, cut
 
 Array = NDArray[Any]
@@ -127,6 +128,19 @@ def _cores() -> int:
     return os.cpu_count() or 1
 
 
+def one_thread_each(updates: Updates) -> Updates:
+    """The same updates, with BLAS held to one thread while one is being made."""
+    try:
+        while True:
+            with single_threaded():
+                update = next(updates, None)
+            if update is None:
+                return
+            yield update
+    finally:
+        updates.close()
+
+
 @contextmanager
 def workers(n_jobs: int) -> Iterator[Executor | None]:
     """Threads for the parts of a pass; none for one job. At the end, what waits is given up."""
@@ -148,7 +162,9 @@ def estimate_noise(
     axes: str | Sequence[str] | Axes | None = None,
 ) -> Noise:
     """Estimate the noise of an image of any kind, in its units; see ``denoise`` for arguments."""
-    return find_noise(open_image(image, missing, kind, axes), None)
+    source = open_image(image, missing, kind, axes)
+    with single_threaded():
+        return find_noise(source, None)
 
 
 def find_noise(source: Source, sigma: float | None) -> Noise:

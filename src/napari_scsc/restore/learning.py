@@ -90,7 +90,7 @@ def iter_learn(
         for source in sources:
             job.check_bank(bank, source)
         LatticeSCSC.from_bank(bank)  # refuses a bank that it cannot go on from
-    return _updates(sources, bank, n_base, shape, sigma, tiles, seed, tick)
+    return job.one_thread_each(_updates(sources, bank, n_base, shape, sigma, tiles, seed, tick))
 
 
 def _updates(

@@ -1,0 +1,1 @@
+"""Files in and out of napari: filter banks, folders of bands or views, cubes and videos."""

@@ -1,0 +1,61 @@
+"""What File > Open Sample shows of us: data made on the spot, with their axes named."""
+
+from __future__ import annotations
+
+from typing import Any
+
+LayerData = tuple[Any, dict[str, Any], str]
+
+
+def noisy_tissue() -> list[LayerData]:
+    """A micrograph in dim light, (y, x)."""
+    from napari_scsc import samples
+
+    return [_image(samples.noisy_tissue(), "noisy tissue", "image")]
+
+
+def video() -> list[LayerData]:
+    """Moving cells in dim light, (t, y, x)."""
+    from napari_scsc import samples
+
+    return [_image(samples.video(), "moving cells", "video")]
+
+
+def multispectral() -> list[LayerData]:
+    """Stains that mix, in 31 bands, (c, y, x)."""
+    from napari_scsc import samples
+
+    nanometres = samples.wavelengths().tolist()
+    return [_image(samples.multispectral(), "stains", "multispectral", wavelengths=nanometres)]
+
+
+def light_field() -> list[LayerData]:
+    """Discs before a wall, seen from 7 x 7 places, (u, v, y, x)."""
+    from napari_scsc import samples
+
+    return [_image(samples.light_field(), "discs", "light-field")]
+
+
+def with_holes() -> list[LayerData]:
+    """A micrograph with scratches, dead columns and a lost block, and a layer that marks them."""
+    from napari_scsc import samples
+
+    image, missing = samples.with_holes()
+    labels = {"name": "missing", "axis_labels": ("y", "x"), "opacity": 0.5}
+    return [
+        _image(image, "tissue with holes", "image"),
+        (missing.astype("uint8"), labels, "labels"),
+    ]
+
+
+def _image(data: Any, name: str, kind: str, **known: Any) -> LayerData:
+    from napari_scsc.axes import PRESETS
+
+    arguments = {
+        "name": name,
+        "rgb": False,
+        "multiscale": False,
+        "axis_labels": PRESETS[kind].labels,
+        "metadata": {"napari_scsc": {"kind": kind, **known}},
+    }
+    return data, arguments, "image"
