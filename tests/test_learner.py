@@ -16,6 +16,7 @@ from threadpoolctl import threadpool_info
 
 from napari_scsc import SCSC, FilterBank, Relative, ZeroCodeWarning
 from napari_scsc.solver.filters import FilterStep, project_filters
+from napari_scsc.solver.threads import single_threaded
 
 SMALL = {"n_base": 3, "n_filters": 6, "filter_shape": (3, 4), "max_iter": 12}
 
@@ -212,6 +213,18 @@ def test_blas_has_one_thread_inside_and_its_own_number_outside():
     assert all(found <= {1} for found in inside)
     assert inside
     assert threads() == before
+
+
+def test_blas_has_one_thread_in_a_worker_too():
+    """Also after the main thread has asked for it: the limit does not belong to who came first."""
+
+    def threads():
+        with single_threaded():
+            return {i["num_threads"] for i in threadpool_info() if i["user_api"] == "blas"}
+
+    threads()
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(threads).result() <= {1}
 
 
 def test_others_see_only_finished_filters(monkeypatch):

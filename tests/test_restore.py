@@ -134,7 +134,8 @@ def test_references_leave_no_gap(places, step):
     references = _references(places, (step,) * 3)
     for axis, n in enumerate(places):
         along = np.unique(references[:, axis])
-        assert along[0] == 0 and along[-1] == n - 1
+        assert along[0] == 0
+        assert along[-1] == n - 1
         assert np.diff(along, prepend=0).max() <= step
 
 
@@ -398,7 +399,7 @@ def test_joint_values_are_denoised_together():
 @pytest.mark.parametrize("shift", [(4,), (900,), (4, 4), (300, 200), (2, 4, 4), (40, 90, 80)])
 def test_plan_fits_the_image(shift, n_mixtures, quality):
     for noisy in (False, True):
-        patch = plan.patch_shape(shift, n_mixtures, noisy, "video")
+        patch = plan.patch_shape(shift, n_mixtures, noisy)
         assert len(patch) == len(shift)
         assert all(2 <= p <= n for p, n in zip(patch, shift, strict=True))
         own = plan.passes(patch, quality)
@@ -410,7 +411,7 @@ def test_plan_fits_the_image(shift, n_mixtures, quality):
 
 
 def test_tiles_keep_within_the_memory_for_one(monkeypatch):
-    monkeypatch.setattr("napari_scsc.restore.plan._TILE_COEFFICIENTS", 1 << 22)
+    monkeypatch.setattr("napari_scsc.restore.plan.TILE_COEFFICIENTS", 1 << 22)
     basis = cosines(1, (8, 8))
     size, _ = plan.tile_shape((5000, 4000), basis, plan.passes((8, 8), "balanced"))
     assert np.prod(size) * len(basis.vectors) < 2 * (1 << 22)

@@ -43,7 +43,7 @@ def video(
 ) -> Array:
     """Granular cells that glide, turn and bounce off the borders, (t, y, x) uint16 counts."""
     rng = np.random.default_rng(seed)
-    ground = 0.1 + 0.03 * _clouds(shape[1:], 20, rng)
+    ground = np.maximum(0.1 + 0.03 * _clouds(shape[1:], 20, rng), 0.02)
     frames = np.repeat(ground[None].astype(np.float32), shape[0], axis=0)
     for _ in range(max(2, shape[1] * shape[2] // 1400)):
         _add_moving_cell(frames, rng)
@@ -64,7 +64,8 @@ def multispectral(
     centre = rng.permutation(np.linspace(420, 680, n_stains))[:, None]
     width = rng.uniform(20, 60, (n_stains, 1))
     spectra = 0.15 + np.exp(-0.5 * ((wavelengths(shape[0]) - centre) / width) ** 2)
-    where = np.exp([3 * _clouds(shape[1:], 9, rng) for _ in range(n_stains)])
+    clouds = np.stack([_clouds(shape[1:], 9, rng) for _ in range(n_stains)])
+    where = np.exp(3 * (clouds - clouds.mean(axis=(1, 2), keepdims=True)))
     amounts = where / where.sum(axis=0)
     amounts *= 0.25 + tissue((shape[1], shape[2]), seed)
     cube = np.einsum("sc,syx->cyx", spectra, amounts).astype(np.float32)
@@ -127,7 +128,7 @@ def with_holes(
 def _camera(scene: Array, photons: float, seed: int, clean: bool) -> Array:
     """Counts of a camera that gets that many photons, in the mean, where the scene is 1."""
     offset, gain, reading = 100, 2.2, 3.5
-    expected = photons * scene
+    expected = photons * np.maximum(scene, 0)
     if clean:
         return np.asarray(offset + gain * expected, np.float32)
     rng = np.random.default_rng([seed, 2])

@@ -20,6 +20,7 @@ the user. Nothing that is read can run code: no pickle is ever loaded.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import importlib.util
 import math
@@ -30,7 +31,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -169,7 +170,7 @@ class _Series:
 def natural(name: str) -> list[tuple[int, int, str]]:
     """A key that sorts names with numbers as people do: band_2 before band_10."""
     parts = re.split(r"(\d+)", name)
-    return [(0, int(p), p) if p.isdigit() else (1, 0, p.lower()) for p in parts if p]
+    return [(0, int(p), p) if p.isdecimal() else (1, 0, p.lower()) for p in parts if p]
 
 
 def _series(folder: Path) -> _Series | None:
@@ -260,12 +261,14 @@ def _rows(folder: Path, names: Iterable[str], spoken: str) -> Iterator[_Series]:
         if not of_bands or word in _OF_OTHERS:
             continue
         are_wavelengths = in_nm or (word in _OF_BANDS and numbers[0] >= 300 and not whole)
+        if not are_wavelengths and numbers[-1] - numbers[0] >= 2 * len(numbers):
+            continue  # numbers, but nothing that was counted
         every = numbers if are_wavelengths else range(numbers[0], numbers[-1] + 1)
         yield _Series(
             "multispectral",
             files,
             (len(files),),
-            tuple(str(n) for n in every if n not in places)[: len(files)],
+            tuple(str(n) for n in every if n not in places),
             tuple(numbers) if are_wavelengths else (),
         )
 
@@ -322,11 +325,24 @@ def _common(files: Sequence[Path]) -> tuple[tuple[int, ...], np.dtype[Any]]:
 def _properties(file: Path) -> tuple[tuple[int, ...], np.dtype[Any]]:
     import imageio.v3 as iio
 
-    try:
-        found = iio.improps(file)
-    except Exception as error:  # each of imageio's plugins raises its own kinds
-        raise ValueError(f"{file}: not a readable image ({error})") from error
+    with _picture(file) as (stream, plugin):
+        found = iio.improps(stream, plugin=plugin)
     return tuple(found.shape), np.dtype(found.dtype)
+
+
+@contextlib.contextmanager
+def _picture(file: Path) -> Iterator[tuple[BinaryIO, str]]:
+    """An open image file and the one plugin to read it with; what it raises names the file.
+
+    Left alone, imageio tries one plugin after the other on a damaged file, and leaves it open.
+    """
+    has_tifffile = importlib.util.find_spec("tifffile") is not None
+    is_tiff = file.suffix.lower() in (".tif", ".tiff")
+    with open(file, "rb") as stream:
+        try:
+            yield stream, "tifffile" if is_tiff and has_tifffile else "pillow"
+        except Exception as error:  # the plugins raise many kinds
+            raise ValueError(f"{file}: not a readable image ({error})") from error
 
 
 def _stack(
@@ -354,10 +370,8 @@ def _stack(
 def _read_picture(file: Path) -> Array:
     import imageio.v3 as iio
 
-    try:
-        return np.asarray(iio.imread(file))
-    except Exception as error:
-        raise ValueError(f"{file}: not a readable image ({error})") from error
+    with _picture(file) as (stream, plugin):
+        return np.asarray(iio.imread(stream, plugin=plugin))
 
 
 def _read_colours(file: Path) -> Array:
@@ -570,14 +584,15 @@ def _is_picture(shape: Sequence[int], dtype: Any) -> bool:
 
 def _npy_arrays(place: Path, skipped: list[str]) -> Iterator[_Found]:
     try:
+        with open(place, "rb") as stream:  # numpy would try to read it as something else
+            if stream.read(6) != b"\x93NUMPY":
+                raise ValueError("it does not begin as .npy files do")
         array = np.load(place, mmap_mode="r", allow_pickle=False)
     except (ValueError, EOFError, OSError) as error:
         raise ValueError(
             f"{place}: not an array of numbers that can be opened. Files with Python objects are "
             f"not, since loading them could run code ({error})"
         ) from error
-    if not isinstance(array, np.ndarray):
-        raise ValueError(f"{place}: this is a .npz file: give it that ending")
     if not _is_picture(array.shape, array.dtype):
         skipped.append(f"{_size(array.shape)} {array.dtype}")
         return
@@ -707,26 +722,30 @@ def read_video(path: str | os.PathLike[str]) -> list[LayerData]:
     import imageio.v3 as iio
 
     place = Path(path)
-    decoders = ("av", "imageio_ffmpeg")
-    if place.suffix.lower() != ".gif" and not any(map(importlib.util.find_spec, decoders)):
+    plugin = "pillow" if place.suffix.lower() == ".gif" else _decoder()
+    if plugin is None:
         raise ImportError(
             f"{place}: to open videos, install a decoder beside napari (pip install "
             '"imageio[pyav]") and start napari again'
         )
     frames: list[Array] = []
     n_bytes = 0
-    try:
-        for frame in iio.imiter(place):
-            frame = np.asarray(frame)
-            if frame.ndim == 3:
-                # A copy, so that the colours of a grey frame are not kept with it.
-                frame = frame[..., 0].copy() if _is_grey(frame) else frame[..., :3]
-            n_bytes += frame.nbytes
-            if n_bytes > _LONGEST_VIDEO:
-                break
-            frames.append(frame)
-    except Exception as error:  # each of imageio's plugins raises its own kinds
-        raise ValueError(f"{place}: not a readable video ({error})") from error
+    with open(place, "rb") as stream:
+        # FFMPEG is a program of its own, and must open the file itself.
+        source: Any = place if plugin == "FFMPEG" else stream
+        try:
+            for frame in iio.imiter(source, plugin=plugin):
+                frame = np.asarray(frame)
+                if frame.ndim == 3:
+                    # A copy, so that the colours of a grey frame are not kept with it.
+                    frame = frame[..., 0].copy() if _is_grey(frame) else frame[..., :3]
+                n_bytes += frame.nbytes
+                if n_bytes > _LONGEST_VIDEO:
+                    break
+                frames.append(frame)
+        except Exception as error:  # the plugins raise many kinds
+            reason = str(error).partition("\n")[0]  # FFMPEG adds pages
+            raise ValueError(f"{place}: not a readable video ({reason})") from error
     if n_bytes > _LONGEST_VIDEO:
         raise ValueError(
             f"{place}: longer than {len(frames)} frames, which take {_LONGEST_VIDEO >> 30} GiB: "
@@ -740,6 +759,14 @@ def read_video(path: str | os.PathLike[str]) -> list[LayerData]:
     if len(frames) == 1:
         return [_image(frames[0], place.stem, ("y", "x"), "rgb" if rgb else "image", rgb)]
     return [_image(np.stack(frames), place.stem, ("t", "y", "x"), "video", rgb)]
+
+
+def _decoder() -> str | None:
+    """The plugin of imageio that can decode videos here."""
+    for module, plugin in (("av", "pyav"), ("imageio_ffmpeg", "FFMPEG")):
+        if importlib.util.find_spec(module):
+            return plugin
+    return None
 
 
 _ARRAYS: dict[str, Callable[[Path, list[str]], Iterator[_Found]]] = {

@@ -430,7 +430,7 @@ class _FilterPanel(QWidget):
         self.picture.recolour(palette)
         _recolour(self.spectrum, [self.spectrum.getPlotItem()], palette)
         faint = _mixed(palette, 0.4)
-        self._spectrum.setPen(pg.mkPen(_accent(palette), width=1.5))
+        self._spectrum.setPen(pg.mkPen(_accent(palette)))
         self._zero.setPen(pg.mkPen(faint))
         self._here.setPen(pg.mkPen(faint, style=Qt.PenStyle.DashLine))
 
@@ -512,6 +512,7 @@ class _ProgressPanel(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self._history = array("d")  # one row an update, columns as in names
+        self._until = 0.0  # where the axis of seconds ends
         self.view = pg.GraphicsLayoutWidget()
         self.view.setAccessibleName("Objective, share of the code in use and PSNR against seconds")
         self.plots = [self.view.addPlot(row=i, col=0) for i in range(3)]
@@ -562,7 +563,8 @@ class _ProgressPanel(QWidget):
             known = np.isfinite(values[:, i])
             # One sample makes no line: while they are few, each has a dot.
             symbol = "o" if known.sum() < 30 else None
-            curve.setData(seconds[known], values[known, i], symbol=symbol, symbolSize=4)
+            x, y = _thinned(seconds[known], values[known, i])
+            curve.setData(x, y, symbol=symbol, symbolSize=4)
             title = self._titles[i]
             if len(values):
                 title += " " + self._formats[i].format(values[-1, i])
@@ -570,14 +572,17 @@ class _ProgressPanel(QWidget):
         if len(numbers):
             samples = f"{int(numbers[-1, 0])} sample{'s' if numbers[-1, 0] > 1 else ''}"
             self.text.say(f"{samples} in {seconds[-1]:.1f} s")
-            self.plots[-1].setXRange(0, max(seconds[-1], 1e-3), padding=0.02)
+            # To draw the axes costs more than the curves: they grow in steps.
+            if not 0.5 * self._until < seconds[-1] <= self._until:
+                self._until = max(1.2 * seconds[-1], 1e-3)
+                self.plots[-1].setXRange(0, self._until, padding=0.01)
         else:
             self.text.say("The curves appear here while filters are learned.")
 
     def recolour(self, palette: QPalette) -> None:
         _recolour(self.view, self.plots, palette)
         for curve in self.curves:
-            curve.setPen(pg.mkPen(_accent(palette), width=1.5))
+            curve.setPen(pg.mkPen(_accent(palette)))
             curve.setSymbolPen(None)
             curve.setSymbolBrush(_accent(palette))
 
@@ -825,12 +830,21 @@ class _TextLine(QLabel):
 
     def __init__(self, lines: int = 1) -> None:
         super().__init__()
+        self._lines = lines
         self.setWordWrap(lines > 1)
-        self.setFixedHeight(lines * self.fontMetrics().lineSpacing() + 4)
+        self._make_room()
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
         self.setTextFormat(Qt.TextFormat.PlainText)
         self.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+
+    def _make_room(self) -> None:
+        self.setFixedHeight(self._lines * self.fontMetrics().lineSpacing() + 4)
+
+    def changeEvent(self, event: QEvent | None) -> None:
+        super().changeEvent(event)
+        if event is not None and event.type() == QEvent.Type.FontChange:  # of the theme
+            self._make_room()
 
     def say(self, *lines: str) -> None:
         self.setText("\n".join(lines))
@@ -913,6 +927,18 @@ def _without_rest(picture: Array, shape: tuple[int, ...]) -> Array:
     return out
 
 
+def _thinned(x: Array, y: Array, most: int = 400) -> tuple[Array, Array]:
+    """A curve that looks the same with few points: lowest and highest of each stretch of it."""
+    length = math.ceil(2 * len(y) / most)
+    if length <= 2:
+        return x, y
+    whole = len(y) // length * length  # the rest, shorter than a pixel, is drawn as it is
+    stretches = y[:whole].reshape(-1, length)
+    pairs = np.stack([stretches.min(axis=1), stretches.max(axis=1)], axis=1)
+    times = x[:whole].reshape(-1, length)[:, [0, -1]]
+    return np.append(times, x[whole:]), np.append(pairs, y[whole:])
+
+
 def _place(labels: Sequence[str], place: Sequence[int]) -> str:
     pairs = zip(labels, place, strict=True)
     return ", ".join(f"{label} {i}" for label, i in pairs if label)
@@ -947,8 +973,6 @@ def _column(widget: QWidget) -> QVBoxLayout:
 
 def _curve(plot: Any) -> Any:
     curve = pg.PlotDataItem(antialias=True)
-    # Long runs have more points than pixels; peaks must not get lost among them.
-    curve.setDownsampling(auto=True, method="peak")
     plot.addItem(curve)
     return curve
 
@@ -980,7 +1004,7 @@ def _recolour(view: Any, plots: Iterable[Any], palette: QPalette) -> None:
             axis.setTickFont(font)
             axis.label.setFont(font)
             if axis.label.isVisible() and side == "bottom":  # pyqtgraph leaves much room for both
-                axis.setHeight(2 * QFontMetrics(font).height() + 6)
+                axis.setHeight(2 * QFontMetrics(font).height() + 10)
         plot.titleLabel.setText(plot.titleLabel.text, color=text, size=f"{font.pointSizeF():.1f}pt")
 
 
