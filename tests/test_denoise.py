@@ -484,7 +484,7 @@ def test_constants_alone_are_a_bank_too():
 def test_updates_put_together_are_the_result(kind, method, small_tiles, monkeypatch):
     monkeypatch.setattr("napari_scsc.restore.paper._TILE", {1: 64, 2: 40, 3: 16})
     y = {
-        "image": lambda: picture((100, 90)) + 0.1 * white((100, 90)),
+        "image": lambda: picture((80, 70)) + 0.1 * white((80, 70)),
         "time-lapse": lambda: noisy("time-lapse")[1],
         "multispectral": lambda: noisy("multispectral")[1],
     }[kind]()
@@ -714,7 +714,7 @@ def test_wrong_arguments_raise_at_the_call(image, options, error, words):
 
 def test_range_that_no_float_holds_is_refused_at_the_call():
     x = np.where(GOOD > 0.5, 1.7e308, -1.7e308)
-    with pytest.raises(ValueError, match="range"):
+    with pytest.raises(ValueError, match="scale it"):
         iter_denoise(x, sigma=1e300)
 
 
@@ -766,6 +766,7 @@ def test_one_bright_pixel_stays_alone(at, kind):
     assert np.abs(other).max() < 2
 
 
+@pytest.mark.filterwarnings("ignore::napari_scsc.RestorationWarning")
 def test_all_equal_but_one_value_is_no_reason_to_fail():
     x = np.full((30, 30), 5.0)
     x[7, 9] = np.nextafter(5.0, 6)
@@ -775,19 +776,17 @@ def test_all_equal_but_one_value_is_no_reason_to_fail():
 
 @pytest.mark.filterwarnings("ignore::napari_scsc.RestorationWarning")
 @pytest.mark.parametrize("given", [True, False])
-@pytest.mark.parametrize("scale", [1e-300, 1e-150, 1e-30, 1e30, 1e150, 1e300])
+@pytest.mark.parametrize("scale", [1e-80, 1e-30, 1e30, 1e80])
 def test_size_of_the_values_does_not_matter(scale, given):
     x, y = noisy()
     result = denoise_alone(y * scale, sigma=0.1 * scale if given else None)
     assert psnr(result / scale, x) > psnr(y, x) + 7
 
 
-@pytest.mark.filterwarnings("ignore::napari_scsc.RestorationWarning")
-def test_values_of_all_sizes_stay_finite():
-    y = 10.0 ** np.random.default_rng(0).uniform(-300, 300, (40, 40))
-    for sigma in (None, 1e-290, 1.0, 1e290):
-        result = denoise_alone(y, sigma=sigma)
-        assert np.isfinite(result).all()
+@pytest.mark.parametrize("scale", [1e-300, 1e-150, 1e150, 1e300])
+def test_values_whose_squares_no_float_holds_are_refused_at_the_call(scale):
+    with pytest.raises(ValueError, match="scale it"):
+        iter_denoise(noisy()[1] * scale)
 
 
 @pytest.mark.filterwarnings("ignore::napari_scsc.RestorationWarning")
@@ -831,15 +830,19 @@ def test_hot_pixel_does_not_spoil_the_rest(hot):
     assert psnr(result[away], x[away]) > psnr(y[away], x[away])
 
 
-@pytest.mark.parametrize("sigma", [1e-300, 1e-30, 1e-9, 1e30, 1e200])
-def test_absurd_noise_levels_do_no_harm(sigma):
+@pytest.mark.filterwarnings("ignore::napari_scsc.RestorationWarning")
+@pytest.mark.parametrize("sigma", [10.0, 1e30, 1e200])
+def test_absurd_noise_levels_leave_next_to_nothing(sigma):
     x, _ = noisy()
     result = denoise_alone(x, sigma=sigma)
     assert np.isfinite(result).all()
-    if sigma < 1:
-        np.testing.assert_allclose(result, x, atol=1e-3)
-    else:
-        assert np.std(result) < np.std(x)
+    assert np.std(result) < np.std(x)
+
+
+@pytest.mark.parametrize("sigma", [1e-300, 1e-30, 1e-9])
+def test_noise_that_is_nothing_beside_the_values_is_refused_at_the_call(sigma):
+    with pytest.raises(ValueError, match="units of the image"):
+        iter_denoise(noisy()[0], sigma=sigma)
 
 
 @pytest.mark.filterwarnings("ignore::napari_scsc.RestorationWarning")
@@ -899,3 +902,8 @@ def test_noise_of_a_signal_is_found():
 def test_noise_of_what_is_no_image_is_refused(image, error):
     with pytest.raises(error):
         estimate_noise(image)
+
+
+def test_noise_beyond_the_range_of_the_image_is_remarked_upon():
+    with pytest.warns(RestorationWarning, match="units of the image"):
+        denoise_alone(noisy()[0], sigma=25.0)

@@ -159,7 +159,7 @@ def test_script_of_learning_gives_the_same_filters(make_dock, noisy):
 
 def test_stop_keeps_a_layer_that_is_called_partial(make_dock, noisy, qtbot, monkeypatch):
     slow_down(monkeypatch)
-    viewer, dock = make_dock(noisy, name="nuclei")
+    _, dock = make_dock(noisy, name="nuclei")
     dock.denoise()
     qtbot.waitUntil(lambda: dock.result is not None, timeout=5000)
     dock.stop()

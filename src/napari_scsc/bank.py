@@ -129,7 +129,7 @@ def _as_json(values: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 
 def _read_only(array: Array, name: str) -> Array:
-    copy = np.array(array)
+    copy = np.array(array, order="C")
     if copy.dtype not in (np.float32, np.float64):
         raise TypeError(f"{name} must be float32 or float64, but are {copy.dtype}")
     if not np.isfinite(copy).all():

@@ -188,9 +188,13 @@ class LatticeSCSC:
         """Take the filters from the moments; return those that are not constant, (R', M)."""
         assert self._joint is not None
         n_flat, size = math.prod(self._joint), math.prod(self.filter_shape)
-        powers, vectors = np.linalg.eigh(self._moments)
+        constants = np.kron(np.eye(n_flat), np.full((1, size), size**-0.5))
+        # The moments know nothing of the constants. Below everything else, they stay out of the
+        # filters even where the moments of those are zero too.
+        below = 1 + np.trace(self._moments)
+        powers, vectors = np.linalg.eigh(self._moments - below * (constants.T @ constants))
         powers, vectors = powers[::-1], vectors[:, ::-1].T
-        lively = n_flat * (size - 1)  # the moments know nothing of the means
+        lively = n_flat * (size - 1)
         if self.n_base is None:
             above = int((powers > _ABOVE * self.sigma**2).sum())
             count = min(lively, max(math.ceil(_LEAST * lively), above))
@@ -199,9 +203,10 @@ class LatticeSCSC:
         # A vector and its negative are the same filter: the larger side is shown bright.
         sides = np.sign((vectors[:count] ** 3).sum(axis=1, keepdims=True))
         filters = (vectors[:count] * np.where(sides == 0, 1, sides)).astype(np.float32)
-        constants = np.kron(np.eye(n_flat), np.full((1, size), size**-0.5)).astype(np.float32)
         self._bank = FilterBank(
-            filters=np.vstack([constants, filters]).reshape(-1, *self._joint, *self.filter_shape),
+            filters=np.vstack([constants.astype(np.float32), filters]).reshape(
+                -1, *self._joint, *self.filter_shape
+            ),
             n_joint=self.n_joint,
             info={
                 "learner": "lattice",
@@ -297,7 +302,9 @@ def _patches(
     index = np.unravel_index(np.sort(chosen[order]), places)
     every: list[Any] = [slice(None)] * n_joint
     cut = windows[(*every, *index)]  # (*joint, n, *support)
-    cut = np.moveaxis(cut, n_joint, 0).reshape(len(order), -1, math.prod(support))
+    size = math.prod(support)
+    n_values = math.prod(sample.shape[:n_joint])
+    cut = np.moveaxis(cut, n_joint, 0).reshape(len(order), n_values, size)
     cut = cut.astype(np.float32)
     cut -= cut.mean(axis=2, keepdims=True)
-    return np.asarray(cut.reshape(len(order), -1))
+    return np.asarray(cut.reshape(len(order), n_values * size))

@@ -13,7 +13,7 @@ from napari_scsc.bank import FilterBank
 
 Array = NDArray[Any]
 
-_NEGLIGIBLE = 1e-3  # of the largest singular value: below, filters say nothing that others do not
+_NEGLIGIBLE = 1e-3  # of the strongest: what is fainter says nothing that others do not
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +88,23 @@ def _flats(n_joint: int, patch: tuple[int, ...]) -> Array:
 
 
 def _orthonormal(vectors: Array) -> Array:
-    """An orthonormal basis of the span of some vectors, the strongest direction first."""
-    _, singular, right = np.linalg.svd(vectors, full_matrices=False)
-    return np.asarray(right[singular > _NEGLIGIBLE * max(singular[0], _NEGLIGIBLE)])
+    """An orthonormal basis of the span of some vectors, in their order (Gram and Schmidt).
+
+    What is orthonormal already stays as it is: another basis of the same span would give another
+    result, for small coefficients are dropped one by one.
+    """
+    basis: list[Array] = []
+    largest = float(np.linalg.norm(vectors, axis=1).max(initial=0))
+    for vector in vectors.astype(np.float64):
+        rest = vector
+        for _ in range(2):  # once leaves rounding errors of nearly dependent vectors
+            if basis:
+                known = np.asarray(basis)
+                rest = rest - known.T @ (known @ rest)
+        length = float(np.linalg.norm(rest))
+        if length > _NEGLIGIBLE * largest:
+            basis.append(rest / length)
+    return np.asarray(basis).reshape(len(basis), vectors.shape[1])
 
 
 def mixtures_above_noise(tiles: list[Array], sigma: float) -> Array:

@@ -134,7 +134,8 @@ class Chain:
 
         total = np.zeros_like(like)
         weights = np.zeros(len(like), like.dtype)
-        for first, some, their in self._map(part, np.array_split(references, _PARTS)):
+        parts = [own for own in np.array_split(references, _PARTS) if len(own)]
+        for first, some, their in self._map(part, parts):
             total[first : first + len(some)] += some
             weights[first : first + len(some)] += their
         self._tick()

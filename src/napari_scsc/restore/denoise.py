@@ -14,7 +14,7 @@ from napari_scsc.bank import FilterBank
 from napari_scsc.restore import job, learning, paper, plan
 from napari_scsc.restore.chain import Chain
 from napari_scsc.restore.job import Options, RestoreUpdate, Updates
-from napari_scsc.restore.source import Region, Source, Working, open_image
+from napari_scsc.restore.source import Region, Source, Working, check_sigma, open_image
 
 Array = NDArray[Any]
 
@@ -115,6 +115,7 @@ def iter_denoise(
         n_jobs=n_jobs,
     )
     source = open_image(image, None, kind, axes)
+    check_sigma(options.sigma, source)
     if source.has_missing:
         raise ValueError(
             f"{source.range.n_nan + source.range.n_masked} values of the image are missing "

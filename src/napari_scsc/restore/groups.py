@@ -19,6 +19,9 @@ from napari_scsc.solver import kernels
 
 Array = NDArray[Any]
 
+_STRETCH = 16  # coefficients compared at a time
+_IMPRECISE = 2e-5  # of the largest energy of a group: what single precision gets wrong, generously
+
 
 def _np_match(
     coefficients: Array, places: tuple[int, int, int], references: Array, reach: Array, size: int
@@ -50,6 +53,8 @@ def _match(
     found = np.empty((len(references), size), np.int64)
     distances = np.empty(size, coefficients.dtype)
     members = np.empty(size, np.int64)
+    n_base = coefficients.shape[1]
+    far = coefficients.dtype.type(np.inf)
     for group in range(len(references)):
         z, y, x = references[group]
         own = (z * places[1] + y) * places[2] + x
@@ -64,11 +69,16 @@ def _match(
                     if place == own:
                         continue
                     other = coefficients[place]
+                    limit = distances[n - 1] if n == size else far
                     distance = coefficients.dtype.type(0)
-                    for r in range(reference.shape[0]):
-                        difference = reference[r] - other[r]
-                        distance += difference * difference
-                    if n == size and distance >= distances[n - 1]:
+                    # Most are found to be too far after the first, strongest coefficients.
+                    for first in range(0, n_base, _STRETCH):
+                        for r in range(first, min(first + _STRETCH, n_base)):
+                            difference = reference[r] - other[r]
+                            distance += difference * difference
+                        if distance >= limit:
+                            break
+                    if distance >= limit:
                         continue
                     n = min(n + 1, size)
                     at = n - 1
@@ -135,6 +145,23 @@ def _threshold(
             weights[place] += weight
 
 
+def _directions(q: Array, negligible: float) -> Array:
+    """Orthonormal directions (k, R) in which the rows of ``q`` vary more than a little."""
+    few = q.shape[0] <= q.shape[1]
+    # The smaller of the two Gram matrices has the same energies.
+    energies, vectors = np.linalg.eigh(q @ q.T if few else q.T @ q)
+    least = 0  # they ascend
+    while least < len(energies) and energies[least] <= negligible:
+        least += 1
+    w = np.ascontiguousarray(vectors[:, least:].T)
+    if few:
+        w = (w @ q) / np.sqrt(energies[least:]).reshape(-1, 1)
+    return w
+
+
+_directions = kernels.compile_all(directions=_directions).directions
+
+
 def _wiener(
     noisy: Array,
     pilot: Array,
@@ -165,14 +192,12 @@ def _wiener(
         for r in range(n_flat, n_base):
             square = mean_q[r] * mean_q[r]
             mean[r] *= square / (square + noise_of_mean)
-        # The smaller of the two Gram matrices has the same energies.
-        energies, vectors = np.linalg.eigh(q @ q.T if size <= n_base else q.T @ q)
-        least = 0  # the eigenvalues ascend
-        while least < len(energies) and energies[least] <= negligible:
-            least += 1
-        w = np.ascontiguousarray(vectors[:, least:].T)
-        if size <= n_base:
-            w = (w @ q) / np.sqrt(energies[least:]).reshape(-1, 1)
+        largest = (q * q).sum()
+        if largest * _IMPRECISE > sigma**2:
+            # Beside such energies, single precision cannot tell those of the noise's size.
+            w = _directions(q.astype(np.float64), negligible).astype(noisy.dtype)
+        else:
+            w = _directions(q, negligible)
         power = (q @ w.T) ** 2
         share = power / (power + noise)
         estimate = (share * (x @ w.T)) @ w

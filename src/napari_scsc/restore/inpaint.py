@@ -19,8 +19,7 @@ from napari_scsc.restore import fill, job, learning, paper, plan
 from napari_scsc.restore.basis import Basis, mixtures_above_noise
 from napari_scsc.restore.chain import Chain, Passes
 from napari_scsc.restore.job import Options, RestoreUpdate, Updates
-from napari_scsc.restore.noise import Noise
-from napari_scsc.restore.source import Region, Source, Working, open_image
+from napari_scsc.restore.source import Region, Source, Working, check_sigma, open_image
 
 Array = NDArray[Any]
 
@@ -114,6 +113,7 @@ def iter_inpaint(
         n_jobs=n_jobs,
     )
     source = open_image(image, missing, kind, axes)
+    check_sigma(options.sigma, source)
     if not source.has_missing:
         raise ValueError(
             "nothing is missing: the mask is empty and the image holds no NaN; "
@@ -142,19 +142,23 @@ def _check_samples(source: Source) -> None:
 
 def _updates(source: Source, options: Options, tick: job.Tick | None) -> Updates:
     sigma = options.sigma or 0.0
-    noise = Noise(sigma, 0.0, sigma**2, correlated=False, sure=True, remarks=())
+    noise = job.given_noise(source, sigma)
     working = Working(source, noise)
     level = working.sigma * options.strength
-    common = RestoreUpdate("noise", 0.0, "looked at what is missing", noise=noise)
+    common = RestoreUpdate(
+        "noise", 0.0, "looked at what is missing", noise=noise, remarks=noise.remarks
+    )
     yield common
+
+    def keep_known(index: tuple[int, ...], part: Region, values: Array) -> Array:
+        if sigma > 0:
+            return values
+        return np.where(source.missing(index, part), values, source.read(index, part))
+
     if options.method != "scsc":
-        yield from paper.inpainting(source, working, level, options, common, tick)
+        yield from paper.inpainting(source, working, level, options, common, tick, keep_known)
         return
-    tiles = [
-        _read(source, working, index, part)
-        for index, part in learning.places_to_learn_from(source, options.seed)
-    ]
-    tiles = [(values, known) for values, known in tiles if known.any()]
+    tiles = _tiles_with_something_known(source, working, options.seed)
     errors = fill.AxisErrors.of(tiles, options.seed)
     mean = float(np.mean([np.mean(values[known]) for values, known in tiles]))
     error = errors.together**0.5
@@ -173,7 +177,7 @@ def _updates(source: Source, options: Options, tick: job.Tick | None) -> Updates
         second_size=min(passes.second_size, passes.first_size),
     )
     reach = max(basis.patch)
-    wide = [0]
+    wide: dict[tuple[int, ...], Array] = {}
     common = replace(common, stage="restore", bank=bank)
     with job.workers(options.n_jobs) as executor:
 
@@ -184,24 +188,22 @@ def _updates(source: Source, options: Options, tick: job.Tick | None) -> Updates
                 if known.any()
                 else np.full_like(values, mean)
             )
-            far = fill.depth(known) > reach
-            wide[0] += int(np.count_nonzero(far))
+            far = _far(source, index, part, reach)
+            if far.any():
+                wide.setdefault(index, np.zeros(source.shift, bool))[part] |= far
+                guess = fill.smooth_fill(guess, np.broadcast_to(~far, guess.shape))
             rounds = _rounds(
                 values, known, guess, far, basis, passes, levels, level, executor, tick
             )
             for number, estimate in enumerate(rounds, 1):
                 yield number / len(levels), estimate
 
-        def keep_known(index: tuple[int, ...], part: Region, values: Array) -> Array:
-            if sigma > 0:
-                return values
-            return np.where(source.missing(index, part), values, source.read(index, part))
-
         size, overlap = plan.tile_shape(source.shift, basis, passes)
         for update in job.tile_by_tile(source, working, restore, size, overlap, common, keep_known):
-            if update.stage == "done" and wide[0]:
+            if update.stage == "done" and wide:
+                count = sum(np.count_nonzero(far) for far in wide.values())
                 remark = (
-                    f"{wide[0]} missing points lie more than {reach} from any known one: "
+                    f"{count} missing points lie more than {reach} from any known one: "
                     "they were filled smoothly, and show nothing that was there"
                 )
                 update = replace(update, remarks=(*update.remarks, remark))
@@ -228,12 +230,39 @@ def _rounds(
         estimate = few.back(Chain(few, passes, executor, tick).denoise(few.project(x), level))
         last = number == len(levels) - 1
         moved = estimate if last else x + np.float32(_FURTHER) * (estimate - x)
-        moved = np.where(fixed, guess, moved)
+        if fixed.any():
+            moved = fill.smooth_fill(moved, ~fixed) if last else np.where(fixed, guess, moved)
         if last and noise > 0:
             yield moved
             return
         x = np.where(known, values, moved).astype(np.float32)
         yield x
+
+
+def _far(source: Source, index: tuple[int, ...], part: Region, reach: int) -> Array:
+    """Which points of a part lie further than that from any known one, inside it or around."""
+    around = tuple(
+        slice(max(0, s.start - reach), min(n, s.stop + reach))
+        for s, n in zip(part, source.shift, strict=True)
+    )
+    inside = tuple(
+        slice(s.start - a.start, s.stop - a.start) for s, a in zip(part, around, strict=True)
+    )
+    return np.asarray(fill.depth(~source.missing(index, around))[inside] > reach)
+
+
+def _tiles_with_something_known(
+    source: Source, working: Working, seed: int
+) -> list[tuple[Array, Array]]:
+    """Tiles to learn from: some, or if nothing is known in those, the first in which there is."""
+    tiles: list[tuple[Array, Array]] = []
+    for number, place in enumerate(learning.places_to_learn_from(source, seed, whole=True)):
+        if number >= learning.TILES and tiles:
+            break
+        values, known = _read(source, working, *place)
+        if known.any():
+            tiles.append((values, known))
+    return tiles
 
 
 def _read(

@@ -6,7 +6,7 @@ import os
 import warnings
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -167,13 +167,27 @@ def estimate_noise(
         return find_noise(source, None)
 
 
+def given_noise(source: Source, sigma: float) -> Noise:
+    """The noise level that the user gave, with a remark if it cannot be meant."""
+    width = source.range.scale().width
+    remarks: tuple[str, ...] = ()
+    if sigma > width:
+        remarks = (
+            f"sigma is {sigma:.3g}, but all values of the image lie within {width:.3g}: "
+            "sigma is a standard deviation in the units of the image",
+        )
+    offset = min(sigma, 1e150) ** 2
+    return Noise(sigma, 0.0, offset, correlated=False, sure=True, remarks=remarks)
+
+
 def find_noise(source: Source, sigma: float | None) -> Noise:
     """The noise that was given, or what the planes of some tiles tell."""
     if sigma is not None:
-        return Noise(sigma, 0.0, sigma**2, correlated=False, sure=True, remarks=())
+        return given_noise(source, sigma)
+    scale = source.range.scale()
     planes, known = [], []
     for index, part in draw_tiles(source, 1 << 18, _NOISE_TILES, seed=0):
-        values = source.read(index, part).astype(np.float64)
+        values = scale.to_work(source.read(index, part))
         there = ~source.missing(index, part)
         n = min(2, values.ndim - 1)
         values = values.reshape(-1, *values.shape[-n:])
@@ -182,7 +196,14 @@ def find_noise(source: Source, sigma: float | None) -> Noise:
         for i in np.unique(np.linspace(0, len(values) - 1, 8).astype(int)):
             planes.append(values[i])
             known.append(there[i])
-    return estimate(planes, known if source.has_missing else None)
+    noise = estimate(planes, known if source.has_missing else None)
+    gain = noise.gain * scale.width
+    return replace(
+        noise,
+        sigma=noise.sigma * scale.width,
+        gain=gain,
+        offset=noise.offset * scale.width**2 - gain * float(scale.low),
+    )
 
 
 def tile_by_tile(
@@ -192,9 +213,7 @@ def tile_by_tile(
     size: tuple[int, ...],
     overlap: tuple[int, ...],
     common: RestoreUpdate,
-    finish: Callable[[tuple[int, ...], Region, Array], Array] = lambda _index, _part, values: (
-        values
-    ),
+    finish: Callable[[tuple[int, ...], Region, Array], Array] | None = None,
 ) -> Updates:
     """Restore all samples tile by tile, and blend the tiles.
 
@@ -204,6 +223,11 @@ def tile_by_tile(
     """
     dtype = source.image.dtype
     result = np.empty(source.image.shape, dtype)
+
+    def finished(index: tuple[int, ...], part: Region, work: Array) -> Array:
+        values = working.from_work(work, dtype)
+        return source.as_image(finish(index, part, values) if finish else values)
+
     tiles = list(cut(source.shift, size, overlap))
     indices = source.samples()
     total = len(indices) * len(tiles)
@@ -217,15 +241,12 @@ def tile_by_tile(
                 done = LEARNING + (1 - LEARNING) * (before + share) / total
                 message = f"tile {before + 1} of {total}" if total > 1 else f"{done:.0%}"
                 if share < 1:  # a glimpse, without its neighbours
-                    values = source.as_image(
-                        finish(index, tile.region, working.from_work(estimate, dtype))
-                    )
+                    values = finished(index, tile.region, estimate)
                     yield replace(common, done=done, message=message, region=region, values=values)
             assert estimate is not None
             full = (slice(None), *tile.region)
             blend.add(Tile(full, (np.ones(source.n_joint), *tile.ramps)), estimate)
-            blended = working.from_work(blend.result[full], dtype)
-            values = source.as_image(finish(index, tile.region, blended))
+            values = finished(index, tile.region, blend.result[full])
             result[region] = values
             yield replace(common, done=done, message=message, region=region, values=values)
     whole = source.image.like(result)
@@ -235,9 +256,10 @@ def tile_by_tile(
 def last(updates: Updates, progress: Callable[[RestoreUpdate], None] | None) -> Any:
     """Run to the end, reporting each update; return the result and warn of the remarks."""
     update = None
-    for update in updates:
-        if progress:
-            progress(update)
+    with closing(updates):  # its threads end, also if the caller keeps an exception
+        for update in updates:
+            if progress:
+                progress(update)
     assert update is not None
     for remark in update.remarks:
         warnings.warn(remark, RestorationWarning, stacklevel=3)

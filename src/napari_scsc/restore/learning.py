@@ -16,13 +16,20 @@ from napari_scsc.lattice import LatticeSCSC
 from napari_scsc.restore import job, plan
 from napari_scsc.restore.basis import Basis, mixtures_above_noise
 from napari_scsc.restore.job import RestoreUpdate, Updates
-from napari_scsc.restore.source import Region, Source, Working, draw_tiles, open_image
+from napari_scsc.restore.source import (
+    Region,
+    Source,
+    Working,
+    check_sigma,
+    draw_tiles,
+    open_image,
+)
 from napari_scsc.settings import filter_lengths
 
 Array = NDArray[Any]
 
 _TILE_VALUES = 128 * 128  # of a tile that is learned from
-_TILES = 16  # of one image, in one pass
+TILES = 16  # of one image, in one pass
 _FAINTEST = 1e-3  # of the range of an image: noise that is assumed where there is none
 
 
@@ -43,7 +50,7 @@ def iter_learn(
     n_base: int | None = None,
     filter_shape: Sequence[int] | None = None,
     sigma: float | None = None,
-    tiles: int = _TILES,
+    tiles: int = TILES,
     seed: int = 0,
     tick: job.Tick | None = None,
 ) -> Updates:
@@ -84,6 +91,8 @@ def iter_learn(
         sigma = checks.real("sigma", sigma, above=0)
     if n_base is not None:
         n_base = checks.whole("n_base", n_base, 1)
+    for source in sources:
+        check_sigma(sigma, source)
     shape = None if filter_shape is None else filter_lengths(filter_shape)
     tiles, seed = checks.whole("tiles", tiles, 1), checks.whole("seed", seed, 0)
     if bank is not None:
@@ -162,9 +171,12 @@ def learning(
     return full(learner.bank)
 
 
-def places_to_learn_from(source: Source, seed: int) -> Iterator[tuple[tuple[int, ...], Region]]:
-    """Where the tiles lie that filters are learned from."""
-    return draw_tiles(source, _TILE_VALUES * source.n_joint, _TILES, seed)
+def places_to_learn_from(
+    source: Source, seed: int, *, whole: bool = False
+) -> Iterator[tuple[tuple[int, ...], Region]]:
+    """Where the tiles lie that filters are learned from; ``whole``: then all the others."""
+    most = None if whole else TILES
+    return draw_tiles(source, _TILE_VALUES * source.n_joint, most, seed)
 
 
 def _shape_for(

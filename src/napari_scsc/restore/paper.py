@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+import warnings
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -15,6 +17,7 @@ from napari_scsc.learner import SCSC
 from napari_scsc.restore import job
 from napari_scsc.restore.job import Options, RestoreUpdate, Updates
 from napari_scsc.restore.source import Region, Source, Working, draw_tiles
+from napari_scsc.results import ZeroCodeWarning
 
 Array = NDArray[Any]
 
@@ -38,7 +41,8 @@ def denoising(
     def read(index: tuple[int, ...], part: Region) -> tuple[Array, Array | None]:
         return working.to_work(source.read(index, part)), None
 
-    yield from _restoring(source, working, read, _PRICE * sigma, options, common, tick)
+    price = _PRICE * sigma
+    yield from _restoring(source, working, read, price, options, common, tick, None)
 
 
 def inpainting(
@@ -48,6 +52,7 @@ def inpainting(
     options: Options,
     common: RestoreUpdate,
     tick: job.Tick | None,
+    keep_known: Callable[[tuple[int, ...], Region, Array], Array],
 ) -> Updates:
     """Inpaint by coding what is known; the code says what is not."""
 
@@ -57,7 +62,7 @@ def inpainting(
         return values.astype(np.float32), ~missing
 
     price = max(_PRICE * sigma, _NOISELESS)
-    yield from _restoring(source, working, read, price, options, common, tick)
+    yield from _restoring(source, working, read, price, options, common, tick, keep_known)
 
 
 def _restoring(
@@ -68,6 +73,7 @@ def _restoring(
     options: Options,
     common: RestoreUpdate,
     tick: job.Tick | None,
+    finish: Callable[[tuple[int, ...], Region, Array], Array] | None,
 ) -> Updates:
     n_shift = len(source.shift)
     pad = (1,) if source.joint == () else source.joint
@@ -76,20 +82,34 @@ def _restoring(
         for index, part in draw_tiles(source, _TILE[n_shift] ** n_shift, 8, options.seed)
     ]
     model = yield from _model(tiles, pad, n_shift, beta, options, tick)
-    common = replace(common, stage="restore", bank=model.bank)
+    bank = model.bank
+    if source.joint == ():
+        bank = FilterBank(bank.filters[:, 0], 0, bank.weights, info=bank.info)
+    common = replace(common, stage="restore", bank=bank)
 
     def restore(index: tuple[int, ...], part: Region) -> Iterator[tuple[float, Array]]:
+        if tick:
+            tick()
         smooth, detail, known = _split(*read(index, part))
-        code = model.encode(
-            detail.reshape(*pad, *detail.shape[1:]),
-            None if known is None else known.reshape(*pad, *known.shape[1:]),
-        )
+        with _silence():
+            code = model.encode(
+                detail.reshape(*pad, *detail.shape[1:]),
+                None if known is None else known.reshape(*pad, *known.shape[1:]),
+            )
         estimate = smooth + code.reconstruction.reshape(smooth.shape)
         yield 1.0, estimate
 
     size = tuple(min(n, _TILE[n_shift]) for n in source.shift)
     overlap = tuple(min(s - 1, _OVERLAP[n_shift]) for s in size)
-    yield from job.tile_by_tile(source, working, restore, size, overlap, common)
+    yield from job.tile_by_tile(source, working, restore, size, overlap, common, finish)
+
+
+@contextmanager
+def _silence() -> Iterator[None]:
+    """A tile without any code is smooth: that is an answer here, not a wrong setting."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ZeroCodeWarning)
+        yield
 
 
 def _model(
@@ -127,9 +147,12 @@ def _model(
         samples.append(
             tuple(np.pad(a, [(0, 0), *short]).reshape(*joint, *largest) for a in (detail, there))
         )
-    for update in model.iter_fit(samples, tick=tick):
-        message = f"learned from tile {update.sample} of {len(samples)}"
-        yield RestoreUpdate("learn", 0.3 * update.sample / len(samples), message, learned=update)
+    for number, sample in enumerate(samples, 1):
+        with _silence():
+            (update,) = model.iter_fit([sample], tick=tick)
+        done = job.LEARNING * number / len(samples)
+        message = f"learned from tile {number} of {len(samples)}"
+        yield RestoreUpdate("learn", done, message, learned=update)
     return model
 
 

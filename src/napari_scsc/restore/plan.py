@@ -28,17 +28,20 @@ def patch_shape(shift: tuple[int, ...], n_mixtures: int, noisy: bool) -> tuple[i
         wanted = (side, side)
     else:
         wanted = {1: (4, 5, 5), 2: (3, 4, 4), 3: (2, 4, 4)}.get(n_mixtures, (2, 3, 3))
-    return tuple(min(n, w) for n, w in zip(shift, wanted, strict=True))
+    # A small image needs several places for a patch, or there is nothing to compare it with.
+    return tuple(min(max(2, n // 2), w) for n, w in zip(shift, wanted, strict=True))
 
 
 def passes(patch: tuple[int, ...], quality: Quality) -> Passes:
     """How thorough to be."""
-    first = {1: (60,), 2: (20, 20), 3: (16, 8, 8)}[len(patch)]
-    second = {1: (120,), 2: (32, 32), 3: (16, 10, 10)}[len(patch)]
+    first = {1: (60,), 2: (20, 20), 3: (16, 6, 6)}[len(patch)]
+    second = {1: (120,), 2: (32, 32), 3: (16, 8, 8)}[len(patch)]
     if quality == "fast":
         step = tuple(max(1, round(0.65 * p)) for p in patch)
         return Passes(step, first, second, first_size=24, second_size=0)
-    return Passes(tuple((p + 1) // 2 for p in patch), first, second)
+    # In three dimensions the passes cost most, and neighbours overlap in more directions.
+    share = 0.6 if len(patch) == 3 else 0.5
+    return Passes(tuple(math.ceil(share * p) for p in patch), first, second)
 
 
 def tile_shape(
@@ -47,9 +50,17 @@ def tile_shape(
     """Lengths of a tile and of the overlap of two: as large as the memory for one tile allows."""
     overlap = [r // 2 + p for r, p in zip(passes.second_reach, basis.patch, strict=True)]
     points = TILE_COEFFICIENTS / len(basis.vectors)
-    size = [min(n, 3 * o) for n, o in zip(shift, overlap, strict=True)]
-    while math.prod(size) < points and any(s < n for s, n in zip(size, shift, strict=True)):
-        axis = min((s / n, i) for i, (s, n) in enumerate(zip(size, shift, strict=True)) if s < n)[1]
-        size[axis] = min(shift[axis], math.ceil(size[axis] * 1.25))
-    overlap = [min(o, s - 1) for o, s in zip(overlap, size, strict=True)]
-    return tuple(size), tuple(overlap)
+    counts = [1] * len(shift)
+
+    def size() -> list[int]:
+        """Just as long as so many tiles with that overlap must be."""
+        parts = zip(shift, counts, overlap, strict=True)
+        return [math.ceil((n + (c - 1) * o) / c) for n, c, o in parts]
+
+    while math.prod(size()) > points:
+        # Cut where a tile is longest beside what it shares: that repeats least.
+        ratio, axis = max((s / o, i) for i, (s, o) in enumerate(zip(size(), overlap, strict=True)))
+        if ratio <= 2.5:
+            break
+        counts[axis] += 1
+    return tuple(size()), tuple(min(o, s - 1) for o, s in zip(overlap, size(), strict=True))

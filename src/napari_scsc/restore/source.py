@@ -18,6 +18,8 @@ from napari_scsc.restore.noise import Noise
 Array = NDArray[Any]
 Region = tuple[slice, ...]
 
+_SMALLEST, _LARGEST = 1e-100, 1e100  # range of values whose squares can be computed with
+_FAINTEST = 1e-8  # of the range of values: noise that single precision can still tell
 _FEWEST = 4  # points along the last two shift axes; along the others 2
 
 
@@ -110,6 +112,11 @@ def open_image(
             "the image holds infinite values: mark them as missing, "
             "as in inpaint(image, ~np.isfinite(image))"
         )
+    width = float(source.range.high) - float(source.range.low)
+    if not (width == 0 or _SMALLEST < width < _LARGEST):
+        raise ValueError(
+            f"the values of the image span {width:.3g}: scale it to ordinary numbers first"
+        )
     if source.range.low == source.range.high:
         raise ValueError(
             f"the image is constant (every value is {source.range.low:g}): nothing to restore"
@@ -154,13 +161,31 @@ def _check_lengths(source: Source) -> None:
             )
 
 
+def check_sigma(sigma: float | None, source: Source) -> None:
+    """Refuse a noise level that is nothing beside the values: one of them must be wrong."""
+    width = source.range.scale().width
+    if sigma is not None and sigma < _FAINTEST * width:
+        raise ValueError(
+            f"sigma is {sigma:.3g}, but the values of the image span {width:.3g}: sigma is in the "
+            "units of the image; if single values are far off, mark them as missing and inpaint"
+        )
+
+
 class Working:
     """The values that are computed with: white noise of one level everywhere, about unit range."""
 
     def __init__(self, source: Source, noise: Noise) -> None:
-        self._stabiliser = Anscombe(noise.gain, noise.offset) if noise.depends_on_signal else None
-        self._scale = arrays.Scale(0, 1) if self._stabiliser else source.range.scale()
-        self.sigma = 1.0 if self._stabiliser else noise.sigma / self._scale.width
+        # Photons are counted from the lowest value on: beside a high pedestal they would be lost.
+        low = source.range.low
+        self._stabiliser = (
+            Anscombe(noise.gain, noise.offset + noise.gain * float(low))
+            if noise.depends_on_signal
+            else None
+        )
+        self._scale = arrays.Scale(low, low + 1) if self._stabiliser else source.range.scale()
+        level = noise.sigma / self._scale.width
+        # From here on nothing is left anyway, and single precision would not hold more.
+        self.sigma = 1.0 if self._stabiliser else min(level, 1e3)
 
     def to_work(self, values: Array) -> Array:
         """float32 values in which the noise has the level ``sigma`` everywhere."""
@@ -174,9 +199,9 @@ class Working:
 
 
 def draw_tiles(
-    source: Source, n_values: int, most: int, seed: int
+    source: Source, n_values: int, most: int | None, seed: int
 ) -> Iterator[tuple[tuple[int, ...], Region]]:
-    """Places of up to ``most`` tiles of about that many values, spread over the image.
+    """Places of up to ``most`` tiles of about that many values, in random order over the image.
 
     They do not overlap; those of a small image cover it.
     """
@@ -185,8 +210,7 @@ def draw_tiles(
     indices = source.samples()
     total = len(indices) * math.prod(counts)
     rng = np.random.default_rng([seed, 2])
-    chosen = np.sort(rng.permutation(total)[:most]) if total > most else np.arange(total)
-    rng.shuffle(chosen)
+    chosen = rng.permutation(total)[:most]
     for number in chosen:
         sample, place = divmod(int(number), math.prod(counts))
         places = np.unravel_index(place, counts)
