@@ -189,9 +189,13 @@ def _wiener(
         mean_q = q.sum(axis=0) / real(size)
         x -= mean
         q -= mean_q
+        # One factor for all: a factor each would depend on which basis of the span it is.
+        square = real(0)
         for r in range(n_flat, n_base):
-            square = mean_q[r] * mean_q[r]
-            mean[r] *= square / (square + noise_of_mean)
+            square += mean_q[r] * mean_q[r]
+        kept = square / (square + (n_base - n_flat) * noise_of_mean)
+        for r in range(n_flat, n_base):
+            mean[r] *= kept
         largest = (q * q).sum()
         if largest * _IMPRECISE > sigma**2:
             # Beside such energies, single precision cannot tell those of the noise's size.
