@@ -19,8 +19,9 @@ STAMPS := $(VENV)/.stamps
 .NOTPARALLEL:
 .PHONY: run test test-all lint docs bench bench-data clean help
 
-run: $(STAMPS)/run ## learn filters from a small sample and write pictures to out/
-	$(BIN)/python -m napari_scsc.demo --out out
+run: $(STAMPS)/run ## open napari with the dock and a noisy sample; without a screen, restore it into out/
+	@[ -n "$$DISPLAY$$WAYLAND_DISPLAY" ] || [ "$$(uname)" = Darwin ] || sh scripts/screen.sh || true
+	QT_API=$(QT) $(BIN)/python -m napari_scsc.demo --out out
 
 test: $(STAMPS)/test-$(QT) ## run the quick tests, with or without a screen
 	@$(call pytest,not slow)
@@ -73,7 +74,7 @@ create = $(PYTHON) -m venv $(VENV) && $(BIN)/python -m pip install --quiet --dis
 install = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 endif
 
-$(STAMPS)/run: what = -e .
+$(STAMPS)/run: what = -e ".[$(QT)]"
 $(STAMPS)/test-$(QT): what = -e ".[$(QT)]" --group test
 $(STAMPS)/lint: what = -e . --group lint
 $(STAMPS)/docs: what = -e . --group docs

@@ -9,15 +9,15 @@ import numpy as np
 from napari_scsc import pictures, samples
 
 
-def test_demo_leaves_pictures_and_a_bank(tmp_path):
+def test_demo_leaves_pictures_and_the_result(tmp_path):
+    folder = tmp_path / "new" / "folder"
     done = subprocess.run(
-        [sys.executable, "-m", "napari_scsc.demo", "--out", str(tmp_path / "new" / "folder")],
+        [sys.executable, "-m", "napari_scsc.demo", "--headless", "--out", str(folder)],
         capture_output=True,
         text=True,
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    folder = tmp_path / "new" / "folder"
     for name in (
         "base-filters-B.png",
         "weights-W.png",

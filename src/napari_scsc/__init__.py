@@ -1,5 +1,7 @@
 """Interactive, multi-dimensional image restoration with sample-dependent sparse coding."""
 
+from typing import Any
+
 from napari_scsc.__about__ import __version__
 from napari_scsc.axes import Axes
 from napari_scsc.bank import FilterBank
@@ -13,6 +15,16 @@ from napari_scsc.restore.learning import iter_learn, learn
 from napari_scsc.restore.noise import Noise
 from napari_scsc.results import Code, Update, ZeroCodeWarning
 from napari_scsc.settings import Relative
+
+
+def __getattr__(name: str) -> Any:
+    """``napari_scsc.open`` is there, but napari is loaded only by whoever asks for it."""
+    if name == "open":
+        from napari_scsc.plugin.session import open as opened
+
+        return opened
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
 
 __all__ = [
     "SCSC",

@@ -1,8 +1,13 @@
-"""The main job, without a window: denoise a noisy sample and leave the pictures in a folder."""
+"""The main job: in napari with the dock, or without a screen as pictures in a folder."""
 
 from __future__ import annotations
 
 import argparse
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -22,7 +27,65 @@ def main() -> None:
     """Run the demonstration; see ``--help``."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("out"), help="folder for the results")
-    folder: Path = parser.parse_args().out
+    parser.add_argument(
+        "--headless", action="store_true", help="no window, though there is a screen"
+    )
+    parser.add_argument("--screenshot", action="store_true", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.screenshot:
+        _take_screenshot(arguments.out / "napari.png")
+    elif _has_screen() and not arguments.headless:
+        _open_window()
+    else:
+        _without_window(arguments.out)
+        _screenshot_on_a_virtual_screen(arguments.out)
+
+
+def _has_screen() -> bool:
+    return sys.platform in ("darwin", "win32") or bool(
+        os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
+    )
+
+
+def _open_window() -> None:
+    try:
+        import napari
+    except ImportError:
+        sys.exit("A window needs napari and a Qt binding: pip install 'napari[pyqt6]'")
+    from napari_scsc.plugin import sample_data, session
+
+    session.open(*sample_data.noisy_tissue())
+    print('Press "Learn and denoise" in the dock on the right')
+    napari.run()
+
+
+def _screenshot_on_a_virtual_screen(folder: Path) -> None:
+    program = shutil.which("xvfb-run")
+    if program is None or importlib.util.find_spec("napari") is None:
+        print("  no picture of the window: that needs napari and xvfb-run")
+        return
+    screen = (program, "-a", "-s", "-screen 0 1600x1000x24")
+    demo = (sys.executable, "-m", "napari_scsc.demo", "--screenshot", "--out", str(folder))
+    subprocess.run([*screen, *demo], check=False)
+
+
+def _take_screenshot(path: Path) -> None:
+    from qtpy.QtTest import QTest
+
+    from napari_scsc.plugin import sample_data, session
+
+    viewer, dock = session.open(*sample_data.noisy_tissue())
+    viewer.window.resize(1400, 900)
+    dock.denoise()
+    if not dock.wait(300):
+        sys.exit("the dock did not finish")
+    QTest.qWait(300)
+    viewer.screenshot(str(path), canvas_only=False, flash=False)
+    viewer.close()
+    print(f"  {path}")
+
+
+def _without_window(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     rng = np.random.default_rng(0)
     clean = samples.tissue((320, 320))
@@ -38,7 +101,7 @@ def main() -> None:
     missing[:, 150:152] = True
     missing[np.arange(40, 290), np.arange(40, 290) // 2] = True
     holes = np.where(missing, np.nan, clean)
-    filled, _ = _run(iter_inpaint(holes), "filled")
+    filled, _ = _run(iter_inpaint(holes, quality="fast"), "filled")
     print(f"  {_psnr(filled, clean)}")
 
     files = {

@@ -31,12 +31,15 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from napari_scsc import axes as axes_of
+
+if TYPE_CHECKING:
+    from napari_scsc.bank import FilterBank
 
 Array = NDArray[Any]
 LayerData = tuple[Any, dict[str, Any], str]
@@ -96,7 +99,6 @@ def read_bank(path: str | os.PathLike[str]) -> list[LayerData]:
     Its metadata hold the bank, its id and its path. FileFormatError says what is wrong with a file
     that is not a bank.
     """
-    from napari_scsc import pictures
     from napari_scsc.bank import FilterBank
     from napari_scsc.files import FileFormatError
 
@@ -111,24 +113,27 @@ def read_bank(path: str | os.PathLike[str]) -> list[LayerData]:
             f"{place}: this is a checkpoint, from which learning goes on, and not a filter bank. "
             f"In a script, {learner}.resume(path) reads it, and .bank.save(path) saves its filters"
         ) from None
+    return [bank_layer(bank, place.stem, str(place.resolve()))]
+
+
+def bank_layer(bank: FilterBank, name: str, path: str = "") -> LayerData:
+    """A bank as an image layer, which can be saved as a bank and becomes that of the dock."""
+    from napari_scsc import pictures
+
     limit = float(np.abs(bank.filters).max()) or 1.0
-    known = {
-        "bank": bank,
-        "id": bank.id,
-        "path": str(place.resolve()),
-        "n_joint": bank.n_joint,
-    }
+    known = {"bank": bank, "id": bank.id, "path": path, "n_joint": bank.n_joint}
     data, arguments, layer_type = _image(
-        bank.filters, place.stem, _filter_labels(bank), "filter bank", known=known
+        bank.filters, name, filter_labels(bank), "filter bank", known=known
     )
     ends = pictures.diverging(np.array([[-1.0, 0.0, 1.0]]))[0] / 255
     arguments["colormap"] = {"name": "blue white orange", "colors": ends}
     arguments["contrast_limits"] = (-limit, limit)
     arguments["interpolation2d"] = "nearest"
-    return [(data, arguments, layer_type)]
+    return data, arguments, layer_type
 
 
-def _filter_labels(bank: Any) -> tuple[str, ...]:
+def filter_labels(bank: Any) -> tuple[str, ...]:
+    """Labels of the axes of the filters of a bank: "filter", the joint axes, the shift axes."""
     n_shift = len(bank.support)
     preset = axes_of.PRESETS.get(str(bank.info.get("kind")))
     if preset and (preset.count("joint"), preset.count("shift")) == (bank.n_joint, n_shift):

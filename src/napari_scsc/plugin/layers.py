@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from napari_scsc import arrays
 from napari_scsc.axes import PRESETS, Axes, resolve
+from napari_scsc.bank import FilterBank
 
 Array = NDArray[Any]
 
@@ -77,11 +78,13 @@ def guess(layer: Image) -> Axes:
     kind = known.get("kind") if isinstance(known, dict) else None
     if kind in PRESETS and len(PRESETS[kind].labels) == len(shape):
         return PRESETS[kind]
-    if layer.rgb and len(shape) > 3:
-        names = ("t",) if len(shape) == 4 else tuple(f"n{i}" for i in range(len(shape) - 3))
-        roles = ("sample",) * (len(shape) - 3) + ("shift", "shift", "joint")
-        return Axes("custom", (*names, "y", "x", "c"), roles)  # type: ignore[arg-type]
-    return resolve(shape, labels=labels, name=layer.name, rgb=layer.rgb)
+    try:
+        return resolve(shape, labels=labels, name=layer.name, rgb=layer.rgb)
+    except ValueError:
+        if not layer.rgb:
+            raise
+    # Colours whose other axes nobody has named: each picture by itself.
+    return fallback(shape, rgb=True)
 
 
 def fallback(shape: tuple[int, ...], rgb: bool) -> Axes:
@@ -116,9 +119,16 @@ def find_result(layers: Any, layer_id: str, task: str) -> Image | None:
 
 
 def is_ours(layer: Any) -> bool:
-    """Whether the layer is a result, not a source."""
+    """Whether the layer is a result or a layer of filters, not a source."""
     entry = dict(layer.metadata).get(OURS)
-    return isinstance(entry, dict) and "result_of" in entry
+    return isinstance(entry, dict) and ("result_of" in entry or "bank" in entry)
+
+
+def bank_of(layer: Any) -> FilterBank | None:
+    """The filter bank that a layer shows, if it does."""
+    entry = dict(layer.metadata).get(OURS)
+    bank = entry.get("bank") if isinstance(entry, dict) else None
+    return bank if isinstance(bank, FilterBank) else None
 
 
 def missing_from(layer: Labels | Shapes, source: Snapshot) -> Array:

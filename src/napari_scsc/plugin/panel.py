@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from magicgui.widgets import CheckBox, ComboBox, Container, FloatSlider, FloatSpinBox, SpinBox
-from napari.layers import Image, Labels, Shapes
+from napari.layers import Image, Labels, Layer, Shapes
 from napari.utils.notifications import show_error, show_info, show_warning
 from qtpy.QtCore import QEvent, Qt, QTimer
 from qtpy.QtWidgets import (
@@ -30,6 +30,7 @@ from superqt import QCollapsible
 from napari_scsc import arrays, measures
 from napari_scsc.axes import PRESETS, Axes, Role
 from napari_scsc.bank import FilterBank
+from napari_scsc.io import readers
 from napari_scsc.plugin import layers, recipes
 from napari_scsc.plugin.jobs import Job, Outcome, Report
 from napari_scsc.plugin.plots import Plots
@@ -75,7 +76,8 @@ class Dock(QWidget):
         if bank is None:
             self.plots.clear()
         else:
-            self.plots.show_bank(bank.filters, bank.n_joint)
+            labels = readers.filter_labels(bank)[1:]
+            self.plots.show_bank(bank.filters, bank.n_joint, labels, weights=bank.weights)
         self._show_state()
 
     @property
@@ -112,6 +114,7 @@ class Dock(QWidget):
             go_on=self._bank if self.go_on.value else None,
         )
         images = [s.data for s in snapshots]
+        self._name_filter_axes(snapshots[0].axes)
         self._script = request.script([s.name for s in snapshots])
         self._learning = self._run(
             lambda tick: request.updates(images, tick), self._learned, "Learning"
@@ -136,6 +139,7 @@ class Dock(QWidget):
         request = self._request(source)
         self._source, self._result = source, None
         self._script = request.script(source.name, self._mask_words())
+        self._name_filter_axes(source.axes)
         self._restoring = self._run(
             lambda tick: request.updates(source.data, missing, tick),
             self._restored,
@@ -262,7 +266,7 @@ class Dock(QWidget):
             "Learn", "Learn base filters B from the ticked layers", self.learn
         )
         self.plots = Plots()
-        self.plots.setMinimumHeight(300)
+        self.plots.setMinimumHeight(330)
         return _stacked(self.thoroughness, advanced, _row(self._learn_button), self.plots)
 
     def _build_restore(self) -> QWidget:
@@ -353,7 +357,15 @@ class Dock(QWidget):
         events = self._viewer.layers.events
         for signal in (events.inserted, events.removed, events.reordered):
             signal.connect(self._list_layers)
+        events.inserted.connect(self._take_bank)
         self._list_layers()
+
+    def _take_bank(self, event: Any) -> None:
+        """A filter bank that was dropped on the viewer becomes that of the dock."""
+        bank = layers.bank_of(event.value)
+        if bank is not None and (self._bank is None or bank.id != self._bank.id):
+            self.bank = bank
+            self._say(f"{bank.n_base} filters from {event.value.name}")
 
     def reset_choices(self, _event: Any = None) -> None:
         """Read the layers again; napari calls it too."""
@@ -456,6 +468,12 @@ class Dock(QWidget):
             seed=self.seed.value,
             preview=preview,
         )
+
+    def _name_filter_axes(self, axes: Axes) -> None:
+        """Filters have the joint axes first, then the shift axes."""
+        pairs = list(zip(axes.labels, axes.roles, strict=True))
+        joint, shift = ([n for n, r in pairs if r == role] for role in ("joint", "shift"))
+        self.plots.set_axes(len(joint), [*joint, *shift])
 
     def _run(self, start: Callable[..., Any], finish: Callable[[Outcome], None], what: str) -> Job:
         job = Job(start, self)
@@ -661,15 +679,7 @@ class Dock(QWidget):
 
     def _filters_to_layer(self) -> None:
         if self._bank is not None:
-            limit = float(np.abs(self._bank.filters).max())
-            self._viewer.add_image(
-                self._bank.filters,
-                name="base filters B",
-                colormap="PiYG",
-                contrast_limits=(-limit, limit),
-                rgb=False,
-                metadata={layers.OURS: {"result_of": "", "task": "filters"}},
-            )
+            self._viewer.add_layer(Layer.create(*readers.bank_layer(self._bank, "base filters")))
 
     def _copy_script(self) -> None:
         clipboard: Any = QApplication.clipboard()
