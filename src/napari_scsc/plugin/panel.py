@@ -262,6 +262,7 @@ class Dock(QWidget):
         )
         advanced = QCollapsible("advanced")
         advanced.setContent(_stacked(self.n_base, self.filter_size, self.seed, self.go_on))
+        advanced.collapse(animate=False)
         self._learn_button = _button(
             "Learn", "Learn base filters B from the ticked layers", self.learn
         )
