@@ -6,11 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy import ndimage
 
 from napari_scsc import FilterBank, LatticeSCSC, samples
 from napari_scsc.restore import groups, plan
 from napari_scsc.restore.basis import Basis, mixtures_above_noise
-from napari_scsc.restore.chain import Chain, Passes, _references
+from napari_scsc.restore.chain import Chain, Passes, reference_places
 from napari_scsc.restore.patches import PatchGrid, cosine_basis
 
 SHAPES = [((30,), (5,)), ((14, 17), (4, 3)), ((7, 9, 8), (3, 2, 3))]
@@ -61,7 +62,7 @@ def test_patches_put_together_are_the_sample(n_joint, shift, patch):
     basis = cosine_basis(n_joint, patch)
     coefficients = grid.express(x, basis)
     weights = rng.uniform(0.1, 2, len(coefficients)).astype(np.float32)
-    back = grid.assemble(coefficients * weights[:, None], weights, basis)
+    back = grid.assemble(coefficients * weights[:, None], weights, basis, np.zeros_like(x))
     np.testing.assert_allclose(back, x, atol=1e-5)
 
 
@@ -105,7 +106,7 @@ def test_matches_are_the_nearest_in_the_window(places, kernels, monkeypatch):
     rng = np.random.default_rng(0)
     coefficients = rng.standard_normal((np.prod(places), 5)).astype(np.float32)
     reach, size = np.minimum(np.array([2, 3, 4]), np.array(places) - 1), 4
-    references = _references(places, (2, 3, 3))
+    references = reference_places(places, (2, 3, 3))
     found = groups.get().match(coefficients, places, references, reach, size)
     index = np.arange(np.prod(places)).reshape(places)
     for place, members in zip(references, found, strict=True):
@@ -123,7 +124,7 @@ def test_matches_are_the_nearest_in_the_window(places, kernels, monkeypatch):
 def test_reference_is_in_its_own_group_though_others_are_equal(kernels, monkeypatch):
     monkeypatch.setenv("NAPARI_SCSC_KERNELS", kernels)
     same = np.zeros((40, 3), np.float32)
-    references = _references((1, 1, 40), (1, 1, 5))
+    references = reference_places((1, 1, 40), (1, 1, 5))
     found = groups.get().match(same, (1, 1, 40), references, np.array([0, 0, 9]), 6)
     np.testing.assert_array_equal(found[:, 0], references[:, 2])
     assert all(len(set(members)) == 6 for members in found)
@@ -132,7 +133,7 @@ def test_reference_is_in_its_own_group_though_others_are_equal(kernels, monkeypa
 @pytest.mark.parametrize("step", [1, 3, 8])
 @pytest.mark.parametrize("places", [(1, 1, 1), (1, 1, 9), (2, 7, 13)])
 def test_references_leave_no_gap(places, step):
-    references = _references(places, (step,) * 3)
+    references = reference_places(places, (step,) * 3)
     for axis, n in enumerate(places):
         along = np.unique(references[:, axis])
         assert along[0] == 0
@@ -169,6 +170,20 @@ def test_second_pass_improves_on_the_first():
         for n in (0, own.second_size)
     )
     assert psnr(both, x) > psnr(first, x) + 0.3
+
+
+def test_what_is_wanted_is_denoised_and_what_is_far_from_it_stays():
+    x, y = noisy_tissue(0.1, (96, 90))
+    wanted = np.zeros(x.shape, bool)
+    wanted[30:44, 40:60] = True
+    chain = Chain(cosines(1, (8, 8)), passes((8, 8), first_reach=(9, 9), second_reach=(9, 9)))
+    result = chain.denoise(y[None], 0.1, wanted)[0]
+    assert psnr(result[wanted], x[wanted]) > psnr(y[wanted], x[wanted]) + 6
+    # A patch that touches it, and then as far as a group and another patch reach.
+    near = ndimage.binary_dilation(wanted, iterations=8 + 9 + 8, structure=np.ones((3, 3)))
+    np.testing.assert_array_equal(result[~near], y[~near])
+    everywhere = chain.denoise(y[None], 0.1, np.ones(x.shape, bool))
+    np.testing.assert_array_equal(everywhere, chain.denoise(y[None], 0.1))
 
 
 def test_next_to_no_noise_changes_next_to_nothing():

@@ -68,40 +68,70 @@ class Chain:
         self._tick = tick or (lambda: None)
         self._kernels = groups.get()
 
-    def denoise(self, sample: Array, sigma: float) -> Array:
-        """Take white noise of level ``sigma`` away; each patch of the result lies in the basis."""
-        *_, result = self.estimates(sample, sigma)
+    def denoise(self, sample: Array, sigma: float, wanted: Array | None = None) -> Array:
+        """Take white noise of level ``sigma`` away; each patch of the result lies in the basis.
+
+        ``wanted`` (*shift,) says where the result matters; elsewhere it may be the sample itself.
+        """
+        *_, result = self.estimates(sample, sigma, wanted)
         return result
 
-    def estimates(self, sample: Array, sigma: float) -> Iterator[Array]:
+    def estimates(
+        self, sample: Array, sigma: float, wanted: Array | None = None
+    ) -> Iterator[Array]:
         """What ``denoise`` has after each pass; the last one is its result."""
         grid = PatchGrid(len(sample), sample.shape[1:], self._basis.patch)
+        references = self._references(grid, wanted)
         with single_threaded():
             noisy = grid.express(sample, self._basis.vectors)
-            estimate = self._threshold(grid, noisy, noisy, sigma)
+            estimate = self._threshold(grid, sample, noisy, references, sigma)
         yield estimate
         if self._passes.second_size:
             with single_threaded():
-                estimate = self._wiener(grid, noisy, estimate, sigma)
+                estimate = self._wiener(grid, sample, noisy, references, estimate, sigma)
             yield estimate
 
-    def _threshold(self, grid: PatchGrid, noisy: Array, like: Array, sigma: float) -> Array:
+    def _references(self, grid: PatchGrid, wanted: Array | None) -> Array:
+        """Places (n, 3) of the reference patches; those only that touch what is wanted."""
+        places = _three(grid.places, 1)
+        step = [min(s, p) for s, p in zip(self._passes.step, self._basis.patch, strict=True)]
+        found = reference_places(places, _three(step, 1))
+        if wanted is None:
+            return found
+        touched = grid.touching(wanted).reshape(places)
+        return np.asarray(found[touched[tuple(found.T)]])
+
+    def _threshold(
+        self, grid: PatchGrid, sample: Array, noisy: Array, references: Array, sigma: float
+    ) -> Array:
         passes = self._passes
         return self._average(
             grid,
-            like,
+            sample,
+            noisy,
+            references,
             (passes.first_reach, passes.first_size),
             lambda members, *out: self._kernels.threshold(
                 noisy, members, sigma, passes.strength, self._basis.n_flat, *out
             ),
         )
 
-    def _wiener(self, grid: PatchGrid, noisy: Array, pilot: Array, sigma: float) -> Array:
+    def _wiener(
+        self,
+        grid: PatchGrid,
+        sample: Array,
+        noisy: Array,
+        references: Array,
+        pilot: Array,
+        sigma: float,
+    ) -> Array:
         passes = self._passes
         like = grid.express(pilot, self._basis.vectors)
         return self._average(
             grid,
+            sample,
             like,
+            references,
             (passes.second_reach, passes.second_size),
             lambda members, *out: self._kernels.wiener(
                 noisy, like, members, sigma, self._basis.n_flat, *out
@@ -111,14 +141,14 @@ class Chain:
     def _average(
         self,
         grid: PatchGrid,
+        sample: Array,
         like: Array,
+        references: Array,
         search: tuple[tuple[int, ...], int],
         fill: Callable[..., None],
     ) -> Array:
         """Match on the patches ``like``, fill the estimates of all groups in, and average them."""
         places = _three(grid.places, 1)
-        step = [min(s, p) for s, p in zip(self._passes.step, self._basis.patch, strict=True)]
-        references = _references(places, _three(step, 1))
         reach = np.minimum(_three(search[0], 0), np.array(places) - 1)
         # No more than there are in the window of a corner.
         size = min(search[1], int(np.prod(reach + 1)))
@@ -139,10 +169,10 @@ class Chain:
             total[first : first + len(some)] += some
             weights[first : first + len(some)] += their
         self._tick()
-        return grid.assemble(total, weights, self._basis.vectors)
+        return grid.assemble(total, weights, self._basis.vectors, sample)
 
 
-def _references(places: tuple[int, ...], step: tuple[int, ...]) -> Array:
+def reference_places(places: tuple[int, ...], step: tuple[int, ...]) -> Array:
     """Every ``step``-th place, and the last: patches of neighbours overlap or touch."""
     along = (np.unique([*range(0, n, s), n - 1]) for n, s in zip(places, step, strict=True))
     return np.stack(np.meshgrid(*along, indexing="ij"), -1).reshape(-1, 3)

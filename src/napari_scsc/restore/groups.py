@@ -193,7 +193,7 @@ def _wiener(
         square = real(0)
         for r in range(n_flat, n_base):
             square += mean_q[r] * mean_q[r]
-        kept = square / (square + (n_base - n_flat) * noise_of_mean)
+        kept = square / (square + (n_base - n_flat) * noise_of_mean) if square > 0 else real(0)
         for r in range(n_flat, n_base):
             mean[r] *= kept
         largest = (q * q).sum()

@@ -183,6 +183,9 @@ def _updates(source: Source, options: Options, tick: job.Tick | None) -> Updates
 
         def restore(index: tuple[int, ...], part: Region) -> Iterator[tuple[float, Array]]:
             values, known = _read(source, working, index, part)
+            if known.all() and level == 0:
+                yield 1.0, values
+                return
             guess = (
                 _guess(values, known, errors, levels[-1])
                 if known.any()
@@ -225,9 +228,11 @@ def _rounds(
     """Estimates of a tile (C, *shift), each better than the one before."""
     x = guess
     fixed = far & np.ones(known.shape, bool)
+    wanted = None if noise > 0 else np.asarray(~known.all(axis=0))
     for number, level in enumerate(levels):
         few = basis.narrowed(x, level)
-        estimate = few.back(Chain(few, passes, executor, tick).denoise(few.project(x), level))
+        chain = Chain(few, passes, executor, tick)
+        estimate = few.back(chain.denoise(few.project(x), level, wanted))
         last = number == len(levels) - 1
         moved = estimate if last else x + np.float32(_FURTHER) * (estimate - x)
         if fixed.any():

@@ -55,10 +55,18 @@ class PatchGrid:
             np.matmul(part, basis.T, out=out[first * rest : first * rest + len(part)])
         return out
 
-    def assemble(self, coefficients: Array, weights: Array, basis: Array) -> Array:
+    def touching(self, points: Array) -> Array:
+        """Which patches, (*places,), hold one of the points that are True in (*shift,)."""
+        around = tuple(range(-len(self.patch), 0))
+        return np.asarray(sliding_window_view(points, self.patch).any(axis=around))
+
+    def assemble(
+        self, coefficients: Array, weights: Array, basis: Array, otherwise: Array
+    ) -> Array:
         """The sample whose patches are these, where they overlap averaged by their weights.
 
-        ``coefficients`` (places, R) are already multiplied by ``weights`` (places,).
+        ``coefficients`` (places, R) are already multiplied by ``weights`` (places,). Points of
+        which no patch has a weight are taken from the sample ``otherwise``.
         """
         total = np.zeros((self.n_joint, *self.shift), coefficients.dtype)
         norm = np.zeros(self.shift, np.float64)
@@ -69,7 +77,9 @@ class PatchGrid:
             values = coefficients @ np.ascontiguousarray(atoms[:, :, i])  # (places, C)
             total[(slice(None), *window)] += values.T.reshape(self.n_joint, *self.places)
             norm[window] += boxed
-        return np.asarray(total / norm, coefficients.dtype)
+        covered = norm > 0
+        average = total / np.where(covered, norm, 1)
+        return np.asarray(np.where(covered, average, otherwise), coefficients.dtype)
 
 
 def cosine_basis(n_joint: int, patch: tuple[int, ...], dtype: Any = np.float32) -> Array:
