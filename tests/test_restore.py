@@ -427,3 +427,14 @@ def test_tiles_keep_within_the_memory_for_one(monkeypatch):
     size, _ = plan.tile_shape((5000, 4000), basis, plan.passes((8, 8), "balanced"))
     assert np.prod(size) * len(basis.vectors) < 2 * (1 << 22)
     assert min(size) > 64
+
+
+def test_compiling_ahead_compiles_what_the_passes_call():
+    """Else the first tile would compile after all, while the user waits."""
+    if groups.get() is groups._PLAIN:
+        pytest.skip("numba is not there")
+    groups.warm_up()
+    compiled = [len(f.signatures) for f in vars(groups.get()).values()]
+    _, y = noisy_tissue(0.1, (20, 18))
+    Chain(cosines(1, (5, 5)), passes((5, 5))).denoise(y[None], 0.1)
+    assert [len(f.signatures) for f in vars(groups.get()).values()] == compiled

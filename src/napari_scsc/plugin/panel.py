@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -34,6 +35,7 @@ from napari_scsc.io import readers
 from napari_scsc.plugin import layers, recipes
 from napari_scsc.plugin.jobs import Job, Outcome, Report
 from napari_scsc.plugin.plots import Plots
+from napari_scsc.restore import groups
 
 if TYPE_CHECKING:
     import napari
@@ -62,6 +64,8 @@ class Dock(QWidget):
         self._build()
         self._follow_layers()
         self._show_source()
+        # While the user looks around: the first press of a button should not have to wait for it.
+        threading.Thread(target=groups.warm_up, name="compile for napari-scsc").start()
 
     # --- for scripts ----------------------------------------------------------------------------
 

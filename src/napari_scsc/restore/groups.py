@@ -224,3 +224,14 @@ _COMPILED = kernels.compile_all(**_FUNCTIONS)
 def get() -> Any:
     """Return match, threshold and wiener, compiled where numba is."""
     return kernels.choose(_PLAIN, _COMPILED)
+
+
+def warm_up() -> None:
+    """Compile, or load what an earlier run compiled: some fifteen seconds the first time ever."""
+    passes = get()
+    coefficients = np.random.default_rng(0).standard_normal((25, 6)).astype(np.float32)
+    total, weights = np.zeros_like(coefficients), np.zeros(25, np.float32)
+    places, reach = (1, 5, 5), np.array([0, 2, 2])
+    members = passes.match(coefficients, places, np.array([[0, 2, 2]]), reach, 4)
+    passes.threshold(coefficients, members, 1.0, 1.0, 1, total, weights, 0)
+    passes.wiener(coefficients, coefficients, members, 1.0, 1, total, weights, 0)
