@@ -285,6 +285,6 @@ def bases(bank: FilterBank, quality: plan.Quality) -> list[Basis]:
     """The bases to restore in; at best quality also that of the filters' middles."""
     found = [Basis.of(bank)]
     smaller = tuple(max(2, s - 2) for s in bank.support)
-    if quality == "best" and len(bank.support) == 2 and min(bank.support) > 4:
+    if quality == "best" and plan.has_useful_middles(bank.support):
         found.append(Basis.of(bank, smaller))
     return found

@@ -41,7 +41,18 @@ def passes(patch: tuple[int, ...], quality: Quality) -> Passes:
         return Passes(step, first, second, first_size=24, second_size=0)
     # In three dimensions the passes cost most, and neighbours overlap in more directions.
     share = 0.6 if len(patch) == 3 else 0.5
+    if quality == "best" and not has_useful_middles(patch):
+        share = 0.34
     return Passes(tuple(math.ceil(share * p) for p in patch), first, second)
+
+
+def has_useful_middles(patch: tuple[int, ...]) -> bool:
+    """Whether the middles of such filters add to the result, or only to the time.
+
+    They do in images of little noise; large filters, which strong noise asks for, gain more from
+    reference patches that lie closer.
+    """
+    return len(patch) == 2 and min(patch) > 4 and max(patch) < 10
 
 
 def tile_shape(
