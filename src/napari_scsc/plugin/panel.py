@@ -221,7 +221,7 @@ class Dock(QWidget):
             ("Compare", self._build_compare()),
         ):
             section = QCollapsible(title)
-            section.setContent(content)
+            section.addWidget(content)  # which follows its size, as setContent does not
             section.expand(animate=False)
             column.addWidget(section)
         column.addStretch()
@@ -241,7 +241,7 @@ class Dock(QWidget):
             tooltip="What the axes mean. 'guess' reads labels, name and shape of the layer",
         )
         self.kind.changed.connect(self._kind_changed)
-        self._axes_row = Container(layout="horizontal", labels=True)
+        self._axes_row = Container(layout="vertical", labels=True)
         self._cost = _label("")
         return _stacked(self._list, self.kind, self._axes_row, self._cost)
 
@@ -265,7 +265,7 @@ class Dock(QWidget):
             tooltip="Add the ticked layers to what was learned before",
         )
         advanced = QCollapsible("advanced")
-        advanced.setContent(_stacked(self.n_base, self.filter_size, self.seed, self.go_on))
+        advanced.addWidget(_stacked(self.n_base, self.filter_size, self.seed, self.go_on))
         advanced.collapse(animate=False)
         self._learn_button = _button(
             "Learn", "Learn base filters B from the ticked layers", self.learn

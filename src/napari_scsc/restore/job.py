@@ -102,14 +102,12 @@ class Options:
         method: Any,
         seed: Any,
         n_jobs: Any,
-        least_sigma: float | None = None,
     ) -> Options:
         """Refuse what is not allowed, naming it."""
         if bank is not None and not isinstance(bank, FilterBank):
             raise TypeError(f"bank must be a FilterBank, but is a {type(bank).__name__}")
         if sigma is not None:
-            limits = {"above": 0.0} if least_sigma is None else {"least": least_sigma}
-            sigma = checks.real("sigma", sigma, **limits)
+            sigma = checks.real("sigma", sigma, above=0)
         quality = checks.choice("quality", quality, plan.QUALITIES)
         return cls(
             bank=bank,
