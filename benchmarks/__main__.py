@@ -22,6 +22,7 @@ BENCHMARKS = {
     "denoise": "white noise on the ten images, beside bm3d and others (needs --data)",
     "inpaint": "missing pixels of the ten images and of a multispectral cube (needs --data)",
     "multidim": "white noise on a multispectral cube, a light field, a video (needs --data; long)",
+    "noise": "the estimated noise level against the known one (needs --data)",
     "microscopy": "real noise, its level unknown (needs --data; long)",
     "fruit": "test PSNR, time and memory on Fruit and City (needs --data; the longest)",
 }
