@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_scsc import iter_denoise, iter_inpaint, pictures, samples
+from napari_scsc.restore import groups
 from napari_scsc.restore.job import Updates
 from napari_scsc.results import Update
 
@@ -87,6 +88,8 @@ def _take_screenshot(path: Path) -> None:
 
 def _without_window(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
+    print("Compiling the inner loops; only the first run takes some time for it", flush=True)
+    groups.warm_up()
     rng = np.random.default_rng(0)
     clean = samples.tissue((320, 320))
 
