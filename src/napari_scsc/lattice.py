@@ -188,7 +188,7 @@ class LatticeSCSC:
         """Take the filters from the moments; return those that are not constant, (R', M)."""
         assert self._joint is not None
         n_flat, size = math.prod(self._joint), math.prod(self.filter_shape)
-        constants = np.kron(np.eye(n_flat), np.full((1, size), size**-0.5))
+        constants = constant_filters(n_flat, size)
         # The moments know nothing of the constants. Below everything else, they stay out of the
         # filters even where the moments of those are zero too.
         below = 1 + np.trace(self._moments)
@@ -267,6 +267,11 @@ class LatticeSCSC:
             model._seconds = checks.real("seconds", header["seconds"], least=0)
             model._publish()
         return model
+
+
+def constant_filters(n_joint: int, size: int) -> Array:
+    """The filters (C, C * size) that are constant over their support, one for each joint value."""
+    return np.asarray(np.kron(np.eye(n_joint), np.full((1, size), size**-0.5)))
 
 
 def _patches(

@@ -770,17 +770,16 @@ def _stacked(*parts: Any) -> QWidget:
     column.setContentsMargins(0, 0, 0, 0)
     column.setSpacing(4)
     fields: list[Any] = []
+    forms: list[Any] = []
 
     def flush() -> None:
         if fields:
             form = Container(widgets=list(fields), labels=True)
             form.margins = (0, 0, 0, 0)
-            box.setProperty(f"form{column.count()}", True)
             column.addWidget(form.native)
-            _forms.append(form)
+            forms.append(form)
             fields.clear()
 
-    _forms: list[Any] = []
     for part in parts:
         if isinstance(part, QWidget):
             flush()
@@ -788,5 +787,5 @@ def _stacked(*parts: Any) -> QWidget:
         else:
             fields.append(part)
     flush()
-    box.forms = _forms  # a container must live as long as its widget
+    box.forms = forms  # a container must live as long as its widget
     return box

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_scsc.bank import FilterBank
+from napari_scsc.lattice import constant_filters
 
 Array = NDArray[Any]
 
@@ -59,7 +60,7 @@ class Basis:
         mixed = mixed.reshape(len(filters), len(mixtures), -1)
         mixed = mixed - mixed.mean(axis=2, keepdims=True)
         lively = _orthonormal(mixed.reshape(len(mixed), -1))
-        vectors = np.vstack([_flats(len(mixtures), patch), lively])
+        vectors = np.vstack([constant_filters(len(mixtures), math.prod(patch)), lively])
         return cls(mixtures.astype(np.float32), patch, vectors.astype(np.float32))
 
     def narrowed(self, sample: Array, sigma: float) -> Basis:
@@ -69,7 +70,9 @@ class Basis:
         narrow = mixtures_above_noise([self.project(sample)], sigma)
         lively = self.vectors[self.n_flat :].reshape(-1, self.n_flat, math.prod(self.patch))
         mixed = np.einsum("jk,rkp->rjp", narrow, lively).reshape(len(lively), -1)
-        vectors = np.vstack([_flats(len(narrow), self.patch), _orthonormal(mixed)])
+        vectors = np.vstack(
+            [constant_filters(len(narrow), math.prod(self.patch)), _orthonormal(mixed)]
+        )
         return Basis(narrow @ self.mixtures, self.patch, vectors.astype(np.float32))
 
     def project(self, sample: Array) -> Array:
@@ -79,12 +82,6 @@ class Basis:
     def back(self, mixed: Array) -> Array:
         """(k, *shift) -> (C, *shift)."""
         return np.tensordot(self.mixtures.T, mixed, axes=1)
-
-
-def _flats(n_joint: int, patch: tuple[int, ...]) -> Array:
-    """The constants (k, k * prod(patch)), one for each joint value."""
-    size = int(np.prod(patch))
-    return np.asarray(np.kron(np.eye(n_joint), np.full((1, size), size**-0.5)))
 
 
 def _orthonormal(vectors: Array) -> Array:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -30,6 +30,7 @@ class Source:
     image: arrays.View
     axes: Axes
     range: arrays.Range
+    _last: dict[str, tuple[Region, Array]] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def shift(self) -> tuple[int, ...]:
@@ -69,16 +70,25 @@ class Source:
 
     def read(self, index: tuple[int, ...], part: Region) -> Array:
         """Values (C, *part) of a part of a sample."""
-        return self._as_sample(self.image.read(self.region(index, part)))
+        return self._as_sample(self._once("values", self.region(index, part), self.image.read))
 
     def missing(self, index: tuple[int, ...], part: Region) -> Array:
         """Where a part of a sample has no value, (C, *part)."""
         region = self.region(index, part)
-        values = self.image.read(region)
+        return self._as_sample(self._once("missing", region, self._missing_in))
+
+    def _missing_in(self, region: Region) -> Array:
+        values = self._once("values", region, self.image.read)
         missing = np.isnan(values) if values.dtype.kind == "f" else np.zeros(values.shape, bool)
         if self.image.missing is not None:
             missing = missing | self.image.missing.read(region)
-        return self._as_sample(missing)
+        return missing
+
+    def _once(self, what: str, region: Region, make: Callable[[Region], Array]) -> Array:
+        """The last part is asked for in every round of inpainting, and may be slow to read."""
+        if self._last.get(what, (None,))[0] != region:
+            self._last[what] = (region, make(region))
+        return self._last[what][1]
 
     def as_image(self, values: Array) -> Array:
         """Values (C, *part) in the image's own order of axes."""
