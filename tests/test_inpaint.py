@@ -735,3 +735,23 @@ def test_smooth_fill_fills_everything_from_one_point(shape):
     known[(0,) * known.ndim] = True
     values = np.where(known, 3.0, np.nan).astype(np.float32)
     np.testing.assert_allclose(fill.smooth_fill(np.nan_to_num(values), known), 3, atol=1e-6)
+
+
+def test_rounds_do_not_read_the_image_again():
+    """It may lie on a disk, or be computed."""
+    x = picture((48, 44))
+    x = np.where(missing_at_random(x.shape, 0.3), np.nan, x)
+
+    class Counting:
+        shape, dtype, ndim, reads = x.shape, x.dtype, x.ndim, 0
+
+        def __getitem__(self, region):
+            Counting.reads += 1
+            return x[region]
+
+    reads = []
+    for quality in ("fast", "best"):  # 8 rounds, and 20
+        Counting.reads = 0
+        inpaint(Counting(), quality=quality, n_jobs=1)
+        reads.append(Counting.reads)
+    assert reads[0] == reads[1]
