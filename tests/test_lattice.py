@@ -251,6 +251,7 @@ def test_sample_without_a_whole_patch_changes_nothing():
     assert model.bank.id == before
     assert update.sample == model.n_seen == 5
     assert (update.objective, update.sparsity) == (0, 0)
+    np.testing.assert_array_equal(update.use, np.zeros(5))
 
 
 # --- updates ------------------------------------------------------------------------------------
@@ -267,6 +268,7 @@ def test_updates_agree_with_what_was_learned(shape, n_joint, support):
         assert update.W.shape == (n_flat + 5, 5)
         np.testing.assert_array_equal(update.W[:n_flat], 0)
         np.testing.assert_allclose(update.W.T @ update.W, np.eye(5), atol=1e-4)
+        assert update.use.shape == (5,)
         assert update.objective > 0
         assert 0 < update.sparsity <= 1
         assert np.isfinite(update.psnr)
@@ -281,10 +283,11 @@ def test_updates_are_not_written_to_later():
     model = LatticeSCSC(6, (4, 4))
     updates = model.iter_fit(pictures())
     first = next(updates)
-    copies = first.B.copy(), first.W.copy()
+    copies = first.B.copy(), first.W.copy(), first.use.copy()
     list(updates)
     np.testing.assert_array_equal(first.B, copies[0])
     np.testing.assert_array_equal(first.W, copies[1])
+    np.testing.assert_array_equal(first.use, copies[2])
 
 
 def test_weights_rotate_to_where_the_sample_varies_most():
@@ -295,6 +298,17 @@ def test_weights_rotate_to_where_the_sample_varies_most():
     patches = all_patches(x, 0, (4, 4)).reshape(-1, 16)
     powers = ((patches @ own) ** 2).mean(axis=0)
     assert (np.diff(powers) < 0).all()
+
+
+@pytest.mark.parametrize("sigma", [0.0, 0.1])
+def test_use_is_the_sum_of_the_magnitudes_of_the_codes_above_the_threshold(sigma):
+    x = pictures(1)[0]
+    update = next(LatticeSCSC(9, (4, 4), sigma=sigma).iter_fit([x]))
+    own = update.B.reshape(9, -1).T.astype(np.float64) @ update.W
+    codes = np.abs(all_patches(x, 0, (4, 4)).reshape(-1, 16) @ own)
+    codes[codes <= 2.7 * sigma] = 0
+    assert update.use.shape == (8,)
+    np.testing.assert_allclose(update.use, codes.sum(axis=0), rtol=1e-3)
 
 
 def test_more_noise_leaves_fewer_codes():

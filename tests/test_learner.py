@@ -388,6 +388,24 @@ def test_updates_are_frozen_and_keep_their_values():
     assert all(u.seconds > 0 and 0 <= u.sparsity <= 1 for u in updates)
 
 
+@pytest.mark.parametrize("weights", ["sample", "shared", "identity"])
+def test_use_is_the_sum_of_the_magnitudes_of_each_code(weights):
+    n_filters = 3 if weights == "identity" else 6
+    model = SCSC(**{**SMALL, "n_filters": n_filters}, weights=weights).fit(images()[1:])
+    x = images()[0]
+    code = SCSC.from_bank(model.bank).encode(x)
+    update = next(model.iter_fit([x]))
+    assert update.use.shape == (update.W.shape[1],) == (n_filters,)
+    assert update.use.any()
+    np.testing.assert_allclose(update.use, np.abs(code.Z).sum(axis=(1, 2)), rtol=1e-4, atol=1e-4)
+
+
+def test_nothing_is_used_of_a_zero_code():
+    with pytest.warns(ZeroCodeWarning):
+        update = next(SCSC(**SMALL).iter_fit([np.zeros((14, 13))]))
+    np.testing.assert_array_equal(update.use, np.zeros(6))
+
+
 def test_psnr_is_that_of_the_paper():
     x = images()[0]
     model = SCSC(**SMALL).fit(images()[1:])

@@ -49,6 +49,14 @@ class View:
         """The values of a region, which nobody may write to: they can be the array's own."""
         return np.asarray(_fetch(self._source, region)).astype(self.dtype, copy=False)
 
+    def whole(self) -> Array:
+        """All values, as ``read`` gives them."""
+        return self.read(tuple(slice(0, n) for n in self.shape))
+
+    def part(self, region: Region) -> Any:
+        """A region as an array of the same kind: not read yet where the array can wait."""
+        return self._source[region]
+
     def like(self, result: Any) -> Any:
         """Return a result of the same shape as the kind of array that came in.
 

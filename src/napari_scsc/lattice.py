@@ -6,6 +6,7 @@ import math
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -160,15 +161,16 @@ class LatticeSCSC:
                 self._moments += (own - self._moments) / self._count
             self.n_seen += 1
             filters = self._publish()
-            weights, cost, sparsity, error = self._code(filters, patches)
+            coded = self._code(filters, patches)
         self._seconds += time.perf_counter() - start
         return Update(
             sample=self.n_seen,
             B=self.bank.filters,
-            W=weights,
-            objective=cost,
-            sparsity=sparsity,
-            psnr=-10 * math.log10(error) if error > 0 else math.inf,
+            W=coded.weights,
+            use=coded.use,
+            objective=coded.cost,
+            sparsity=coded.sparsity,
+            psnr=-10 * math.log10(coded.error) if coded.error > 0 else math.inf,
             seconds=self._seconds,
             iterations=1,
             converged=True,
@@ -217,12 +219,12 @@ class LatticeSCSC:
         )
         return filters
 
-    def _code(self, filters: Array, patches: Array) -> tuple[Array, float, float, float]:
-        """W of a sample, (R, R'), and of its code: the cost, the share in use, the mean error."""
+    def _code(self, filters: Array, patches: Array) -> _Coded:
+        """Code patches (n, M) of a sample with the filters (R', M) that are not constant."""
         n_flat = len(self.bank.filters) - len(filters)
         weights = np.zeros((n_flat + len(filters), len(filters)), np.float32)
         if not len(patches):
-            return weights, 0.0, 0.0, 0.0
+            return _Coded(weights, np.zeros(len(filters)), 0.0, 0.0, 0.0)
         coefficients = patches @ filters.T
         _, own = np.linalg.eigh((coefficients.T @ coefficients).astype(np.float64))
         weights[n_flat:] = own[:, ::-1]
@@ -232,8 +234,13 @@ class LatticeSCSC:
         residual = patches - (codes @ weights[n_flat:].T) @ filters
         square = float(np.einsum("nm,nm->", residual, residual, dtype=np.float64))
         used = np.count_nonzero(codes)
-        cost = 0.5 * square + 0.5 * threshold**2 * used
-        return weights, cost, used / max(codes.size, 1), square / residual.size
+        return _Coded(
+            weights=weights,
+            use=np.abs(codes).sum(axis=0, dtype=np.float64),
+            cost=0.5 * square + 0.5 * threshold**2 * used,
+            sparsity=used / max(codes.size, 1),
+            error=square / residual.size,
+        )
 
     # --- checkpoints ----------------------------------------------------------------------------
 
@@ -267,6 +274,17 @@ class LatticeSCSC:
             model._seconds = checks.real("seconds", header["seconds"], least=0)
             model._publish()
         return model
+
+
+@dataclass(frozen=True, slots=True)
+class _Coded:
+    """One coded sample."""
+
+    weights: Array  # (R, R')
+    use: Array  # (R',)
+    cost: float
+    sparsity: float
+    error: float  # mean square of what the code leaves
 
 
 def constant_filters(n_joint: int, size: int) -> Array:

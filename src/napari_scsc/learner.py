@@ -241,6 +241,7 @@ class SCSC:
                 sample=state.n_seen - len(coded) + i,
                 B=state.step.filters.copy(),
                 W=self._weights_of(c.solution),
+                use=_use(c.solution.codes),
                 objective=c.solution.objective[-1],
                 sparsity=c.sparsity,
                 psnr=c.psnr,
@@ -397,6 +398,11 @@ class _Coded:
     sparsity: float
     psnr: float
     silence: str
+
+
+def _use(codes: Array) -> Array:
+    """Sum of the magnitudes of each of the codes (K, P), map by map: no second K x P array."""
+    return np.array([np.abs(z).sum(dtype=np.float64) for z in codes])
 
 
 def _warn_of_silence(why: str, stacklevel: int) -> None:

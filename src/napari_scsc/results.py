@@ -26,6 +26,8 @@ class Update:
         The base filters after it.
     W : ndarray, (R, K)
         Its weights.
+    use : ndarray, (K,)
+        How much of the code each column of W has: the sum of its magnitudes.
     objective : float
         F(W, Z) of its code.
     sparsity : float
@@ -44,6 +46,7 @@ class Update:
     sample: int
     B: Array
     W: Array
+    use: Array
     objective: float
     sparsity: float
     psnr: float

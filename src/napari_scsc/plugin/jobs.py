@@ -1,4 +1,4 @@
-"""A job in the background: every way out of a worker is handled here, once."""
+"""Work in the background: every way out of a worker is handled here, once."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from napari.qt.threading import create_worker
+from napari.utils import cancelable_progress
 from qtpy.QtCore import QObject, Signal
 
 from napari_scsc.restore.job import RestoreUpdate, Updates
@@ -25,8 +26,8 @@ class Report:
     """What happened since the last report."""
 
     update: RestoreUpdate
-    blocks: tuple[tuple[Any, Any], ...]
-    """Regions that were restored meanwhile, with their values."""
+    changed: bool
+    """Whether a part of the result was written meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +84,7 @@ class Job(QObject):
 
     def __init__(self, start: Callable[[Callable[[], None]], Updates], parent: QObject) -> None:
         super().__init__(parent)
+        self.started = time.monotonic()
         self._start = start
         self._control = Control()
         self._outcome: Outcome | None = None
@@ -122,23 +124,22 @@ class Job(QObject):
     def _work(self) -> Generator[Report, None, Outcome]:
         """In the worker's thread. Raises nothing: napari swallows RuntimeErrors of generators."""
         last: RestoreUpdate | None = None
-        blocks: list[tuple[Any, Any]] = []
+        changed = False
         said = 0.0
         try:
             for update in self._start(self._control.tick):
                 last = update
-                if update.region is not None:
-                    blocks.append((update.region, update.values))
+                changed = changed or update.region is not None
                 now = time.monotonic()
                 if now - said >= _EVERY or update.stage in ("noise", "done"):
                     said = now
-                    yield Report(update, tuple(blocks))
-                    blocks = []
+                    yield Report(update, changed)
+                    changed = False
                 self._control.tick()
             return Outcome("done", last)
         except Stopped:
-            if last is not None and blocks:
-                yield Report(last, tuple(blocks))
+            if last is not None and changed:
+                yield Report(last, changed)
             return Outcome("stopped", last)
         except Exception as error:  # the user is told, whatever it was
             return Outcome("failed", last, error)
@@ -157,3 +158,71 @@ class Job(QObject):
 
     def _fail(self, error: Exception) -> None:
         self._end(Outcome("failed", None, error))
+
+
+class Activity(cancelable_progress):
+    """A bar with a Cancel button in napari's activity area; made and used by the GUI's thread."""
+
+    def __init__(self, what: str, cancel: Callable[[], None]) -> None:
+        self._cancel = cancel
+        super().__init__(desc=what, total=100)
+
+    def cancel(self) -> None:
+        """Called by the button."""
+        super().cancel()
+        self._cancel()
+
+    def show(self, done: float) -> None:
+        """Say how much is done, 0 to 1."""
+        self.update(round(100 * done) - self.n)
+
+
+class Background(QObject):
+    """One small thing at a time that takes too long for the GUI; the last one asked for counts.
+
+    ``failed`` brings what went wrong.
+    """
+
+    failed = Signal(object)
+
+    def __init__(self, parent: QObject) -> None:
+        super().__init__(parent)
+        self._number = 0
+        self._done = 0
+        self._then: Callable[[Any], None] = lambda _: None
+
+    def run(self, work: Callable[[], Any], then: Callable[[Any], None]) -> None:
+        """Do ``work`` in a thread, and ``then`` with what it gives here."""
+        self._number += 1
+        self._then = then
+        number = self._number
+
+        def attempt() -> tuple[int, Any, Exception | None]:
+            try:
+                return number, work(), None
+            except Exception as error:  # napari would show it twice
+                return number, None, error
+
+        worker = create_worker(attempt)
+        worker.returned.connect(self._returned)
+        worker.start()
+
+    @property
+    def running(self) -> bool:
+        """Whether something was asked for that has not come yet."""
+        return self._done < self._number
+
+    def forget(self) -> None:
+        """Let what is under way come to nothing."""
+        self._number += 1
+        self._done = self._number
+
+    def _returned(self, answer: tuple[int, Any, Exception | None]) -> None:
+        number, value, error = answer
+        if number != self._number:
+            return
+        self._done = number
+        if error is not None:
+            self.failed.emit(error)
+        else:
+            self._then(value)

@@ -131,31 +131,50 @@ def bank_of(layer: Any) -> FilterBank | None:
     return bank if isinstance(bank, FilterBank) else None
 
 
-def missing_from(layer: Labels | Shapes, source: Snapshot) -> Array:
-    """Where a Labels or Shapes layer says that the source is not known."""
-    shape = source.shape
-    plane = shape[:-1] if source.looks["rgb"] else shape
-    if isinstance(layer, Labels):
-        mask = np.asarray(layer.data) != 0
+def pixel_at(layer: Image, position: Any, axes: Axes) -> tuple[int | None, ...] | None:
+    """The pixel of a layer at a position of the world; None outside.
+
+    Of an RGB layer it is the mean of the colours, which has no index: None in the place of it.
+    """
+    pixel = np.round(layer.world_to_data(position)[-layer.ndim :]).astype(int)
+    shape = arrays.view(layer.data).shape[: layer.ndim]
+    if any(not 0 <= p < n for p, n in zip(pixel, shape, strict=True)):
+        return None
+    return (*(int(p) for p in pixel), *(None,) * (len(axes.labels) - layer.ndim))
+
+
+def missing_from(mask: Labels | Shapes, image: Image) -> Array:
+    """Where a Labels layer (not zero) or a Shapes layer says that the image is not known.
+
+    Either it covers the image as it is drawn over it, or, with fewer axes, every plane of it.
+    """
+    shape = arrays.view(image.data).shape
+    plane = shape[:-1] if image.rgb else shape
+    if isinstance(mask, Labels):
+        found = arrays.view(mask.data).whole() != 0
     else:
-        # Shapes may be drawn on one plane of a stack: they count for all of them.
-        masks = layer.to_masks(mask_shape=plane[-2:] if layer.ndim == 2 else plane)
-        mask = np.asarray(masks).any(axis=0)
-        while mask.ndim > 2 and mask.shape != plane:
-            mask = mask.any(axis=0)
-    if mask.shape != plane[len(plane) - mask.ndim :]:
+        found = _drawn_on(mask, image).to_labels(labels_shape=plane[-mask.ndim :]) != 0
+    if found.shape != plane[len(plane) - found.ndim :]:
         raise ValueError(
-            f"the mask {layer.name!r} has the shape {mask.shape}, the image {source.name!r} "
+            f"the mask {mask.name!r} has the shape {found.shape}, the image {image.name!r} "
             f"{plane}: draw it on the same pixels"
         )
-    if source.looks["rgb"]:
-        mask = mask[..., None]
-    return np.broadcast_to(mask, shape)
+    return np.broadcast_to(found[..., None] if image.rgb else found, shape)
+
+
+def _drawn_on(shapes: Shapes, image: Image) -> Shapes:
+    """The same shapes in pixels of the image: they may have been drawn in other units."""
+    ahead = (0.0,) * (image.ndim - shapes.ndim)
+    moved = [
+        np.array([image.world_to_data((*ahead, *shapes.data_to_world(v))) for v in vertices])[
+            :, len(ahead) :
+        ]
+        for vertices in shapes.data
+    ]
+    return Shapes(moved, shape_type=list(shapes.shape_type), ndim=shapes.ndim)
 
 
 def saturated(data: Any) -> Array:
-    """Where the values are at the top of the range of their type, or of the data."""
-    image = arrays.view(data)
-    whole = image.read(tuple(slice(None) for _ in image.shape))
-    top = np.iinfo(whole.dtype).max if whole.dtype.kind in "iu" else np.nanmax(whole)
-    return np.asarray(whole >= min(top, np.nanmax(whole)))
+    """Where the values are the largest of all: the detector could not count further."""
+    whole = arrays.view(data).whole()
+    return np.asarray(whole >= np.nanmax(whole))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -22,105 +23,118 @@ from napari_scsc.restore.learning import iter_learn
 
 _VIEWED = 384  # pixels along a side of a preview
 _SLAB = 9  # planes of a preview along an axis that is not in view
-# Seconds a million values with one thread, measured; what a layer costs is a promise of its order.
-_SECONDS = {"fast": 8.0, "balanced": 45.0, "best": 90.0}
+# What a script may have to import, and from where.
+_NAMES = {
+    "napari_scsc": (
+        "Axes",
+        "FilterBank",
+        "denoise",
+        "inpaint",
+        "iter_denoise",
+        "iter_inpaint",
+        "learn",
+    ),
+    "napari_scsc.plugin.layers": ("missing_from", "saturated"),
+}
 
 Tick = Callable[[], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Learn:
-    """Learn filters from images."""
+    """Learn filters from images.
+
+    ``options`` are the arguments of ``iter_learn`` that the dock is set to, None left out.
+    """
 
     axes: Axes
-    n_base: int | None
-    filter_size: int | None
-    tiles: int
-    seed: int
-    go_on: FilterBank | None
+    options: dict[str, Any]
+    go_on: FilterBank | None = None
 
     def updates(self, images: list[Any], tick: Tick | None) -> Updates:
         """Run it."""
-        return iter_learn(images, axes=self.axes, bank=self.go_on, tick=tick, **self._options())
+        return iter_learn(images, axes=self.axes, bank=self.go_on, tick=tick, **self.options)
 
-    def script(self, names: list[str]) -> str:
-        """The lines that do the same."""
+    def lines(self, names: list[str]) -> list[str]:
+        """What does the same with the layers of these names; leaves ``bank``."""
         images = ", ".join(f"viewer.layers[{name!r}].data" for name in names)
-        go_on = "bank=bank, " if self.go_on is not None else ""
-        options = "".join(f", {k}={v!r}" for k, v in self._options().items())
-        return (
-            f"from napari_scsc import Axes, learn\n\n"
-            f"bank = learn([{images}], {go_on}{_axes_words(self.axes)}{options})\n"
-        )
-
-    def _options(self) -> dict[str, Any]:
-        size = self.filter_size
-        shape = None if size is None else (size,) * self.axes.count("shift")
-        return {
-            "n_base": self.n_base,
-            "filter_shape": shape,
-            "tiles": self.tiles,
-            "seed": self.seed,
-        }
+        go_on = {} if self.go_on is None else {"bank": "bank"}
+        return [f"bank = learn({_call(f'[{images}]', self.axes, go_on, self.options)})"]
 
 
 @dataclass(frozen=True, slots=True)
 class Restore:
-    """Denoise or inpaint one image."""
+    """Denoise or inpaint one image.
+
+    ``options`` are the arguments of ``iter_denoise`` or ``iter_inpaint`` that the dock is set to.
+    """
 
     task: str
     axes: Axes
-    bank: FilterBank | None
-    sigma: float | None
-    strength: float
-    quality: Any
-    seed: int
-    preview: bool = False
+    options: dict[str, Any]
+    bank: FilterBank | None = None
+    threads: int | None = None
 
-    def updates(self, image: Any, missing: Any, tick: Tick | None) -> Updates:
-        """Run it."""
+    def updates(self, image: Any, missing: Any, out: Any, tick: Tick | None) -> Updates:
+        """Run it. What is restored goes to ``out``, first estimates too if that is in memory."""
+        common = {"axes": self.axes, "bank": self.bank, "n_jobs": self.threads, **self.options}
         if self.task == "denoised":
-            return iter_denoise(image, axes=self.axes, bank=self.bank, tick=tick, **self._options())
-        return iter_inpaint(
-            image, missing, axes=self.axes, bank=self.bank, tick=tick, **self._options()
-        )
-
-    def script(self, name: str, masks: list[str]) -> str:
-        """The lines that do the same."""
-        options = "".join(f", {k}={v!r}" for k, v in self._options().items())
-        bank = "" if self.bank is None else ", bank=bank"
-        lines = [f"image = viewer.layers[{name!r}].data"]
-        if self.bank is not None:
-            lines.append("# bank: the filters as they were in the dock, FilterBank.load(...)")
-        if self.task == "denoised":
-            call = f"denoise(image, {_axes_words(self.axes)}{bank}{options})"
+            updates = iter_denoise(image, out=out, tick=tick, **common)
         else:
-            missing = " | ".join(f"({m})" for m in masks) or "None"
-            call = f"inpaint(image, {missing}, {_axes_words(self.axes)}{bank}{options})"
-        function = call.partition("(")[0]
-        return "\n".join(
-            [
-                f"from napari_scsc import Axes, FilterBank, {function}",
-                "",
-                *lines,
-                f"result = {call}",
-                "",
-            ]
-        )
+            updates = iter_inpaint(image, missing, out=out, tick=tick, **common)
+        for update in updates:
+            if update.region is not None and isinstance(out, np.ndarray):
+                out[update.region] = update.values
+            yield update
 
-    def _options(self) -> dict[str, Any]:
-        return {
-            "sigma": self.sigma,
-            "strength": self.strength,
-            "quality": self.quality,
-            "seed": self.seed,
-        }
+    def lines(self, name: str, masks: list[str]) -> list[str]:
+        """What does the same with the layer of that name; leaves ``result``."""
+        return [self._image(name), f"result = {self._function}({self._arguments(masks)})"]
+
+    def bank_lines(self, name: str, masks: list[str]) -> list[str]:
+        """What learns the same filters on the way; leaves ``bank``."""
+        return [
+            self._image(name),
+            f"*_, last = iter_{self._function}({self._arguments(masks)})",
+            "bank = last.bank",
+        ]
+
+    @property
+    def _function(self) -> str:
+        return "denoise" if self.task == "denoised" else "inpaint"
+
+    @staticmethod
+    def _image(name: str) -> str:
+        return f"image = viewer.layers[{name!r}].data"
+
+    def _arguments(self, masks: list[str]) -> str:
+        first = "image"
+        if self.task != "denoised":
+            first += ", " + (" | ".join(f"({m})" for m in masks) or "None")
+        bank = {} if self.bank is None else {"bank": "bank"}
+        return _call(first, self.axes, bank, self.options)
 
 
-def _axes_words(axes: Axes) -> str:
-    if axes.kind in PRESETS and PRESETS[axes.kind] == axes:
-        return f"kind={axes.kind!r}"
-    return f"axes=Axes({axes.kind!r}, {axes.labels!r}, {axes.roles!r})"
+def script(lines: list[str]) -> str:
+    """The lines as a script for napari's console, with the imports they need."""
+    text = "\n".join(lines)
+    imports = []
+    for module, names in _NAMES.items():
+        used = [n for n in names if re.search(rf"(?<![\w.]){n}\b", text)]
+        if used:
+            imports.append(f"from {module} import {', '.join(used)}")
+    return "\n".join([*imports, "", text, ""])
+
+
+def _call(first: str, axes: Axes, names: dict[str, str], options: dict[str, Any]) -> str:
+    known = axes.kind in PRESETS and PRESETS[axes.kind] == axes
+    meaning = (
+        f"kind={axes.kind!r}"
+        if known
+        else f"axes=Axes({axes.kind!r}, {axes.labels!r}, {axes.roles!r})"
+    )
+    given = [f"{k}={v}" for k, v in names.items()]
+    return ", ".join([first, meaning, *given, *(f"{k}={v!r}" for k, v in options.items())])
 
 
 def fits(bank: FilterBank, source: Snapshot) -> bool:
@@ -135,21 +149,44 @@ def fits(bank: FilterBank, source: Snapshot) -> bool:
     )
 
 
-def cost(data: Any, axes: Axes) -> str:
-    """What a restoration will take, in a line."""
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What a restoration takes: bytes of memory beside the image, seconds, tiles."""
+
+    memory: int
+    seconds: float
+    tiles: int
+
+    @property
+    def words(self) -> str:
+        """The same in words."""
+        tiles = f"{self.tiles} tile{'s' if self.tiles > 1 else ''}"
+        return f"{tiles} · needs {in_bytes(self.memory)}, about {_time(self.seconds)}"
+
+
+def describe(data: Any, axes: Axes) -> str:
+    """What the data are, in a line."""
     image = arrays.view(data)
-    values = math.prod(image.shape)
-    size = values * image.dtype.itemsize
-    # The result, its float copy and weights, and the coefficients of one tile.
-    memory = values * (image.dtype.itemsize + 8) + 5 * 4 * plan.TILE_COEFFICIENTS
-    seconds = _SECONDS["balanced"] * values / 1e6
-    return (
-        f"{' x '.join(map(str, image.shape))} {image.dtype} · {_bytes(size)} · "
-        f"needs about {_bytes(memory)}, {_time(seconds)} with one core ({axes.kind})"
-    )
+    size = math.prod(image.shape) * image.dtype.itemsize
+    return f"{' x '.join(map(str, image.shape))} {image.dtype} · {in_bytes(size)} · {axes.kind}"
 
 
-def _bytes(n: float) -> str:
+def cost(data: Any, axes: Axes, quality: plan.Quality, threads: int) -> Cost:
+    """What restoring the data will take."""
+    image = arrays.view(data)
+    lengths: dict[str, list[int]] = {"shift": [], "joint": [], "sample": []}
+    for n, role in zip(image.shape, axes.roles, strict=True):
+        lengths[role].append(n)
+    tiles, seconds = plan.work(tuple(lengths["shift"]), math.prod(lengths["joint"]), quality)
+    samples = math.prod(lengths["sample"])
+    one = math.prod(lengths["shift"]) * math.prod(lengths["joint"])
+    # The result, the blend of one sample with its weights, and the arrays of one tile.
+    memory = one * samples * image.dtype.itemsize + 8 * one + 5 * 4 * plan.TILE_COEFFICIENTS
+    return Cost(memory, samples * seconds / threads, samples * tiles)
+
+
+def in_bytes(n: float) -> str:
+    """So many bytes, in words."""
     for unit in ("B", "kB", "MB", "GB", "TB"):
         if n < 1000 or unit == "TB":
             return f"{n:.3g} {unit}"
@@ -163,16 +200,8 @@ def _time(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
 
 
-@dataclass(frozen=True, slots=True)
-class View:
-    """Which part of a whole is previewed."""
-
-    whole: Snapshot
-    region: tuple[slice, ...]
-
-
-def in_view(source: Snapshot, layer: Any, dims: Any) -> tuple[Snapshot, View]:
-    """The part of a layer that is on the screen, as a source of its own."""
+def region_in_view(source: Snapshot, layer: Any, dims: Any) -> tuple[slice, ...]:
+    """Which part of a layer is on the screen, with some planes around the one that is shown."""
     ahead = dims.ndim - layer.ndim  # axes of the viewer that the layer does not have
     shown = {axis - ahead for axis in dims.displayed}
     here = np.round(layer.world_to_data(dims.point)).astype(int)
@@ -190,9 +219,12 @@ def in_view(source: Snapshot, layer: Any, dims: Any) -> tuple[Snapshot, View]:
             middle = int(here[axis])
         start = int(np.clip(middle - length // 2, 0, n - length))
         region.append(slice(start, start + length))
-    part = tuple(region)
+    return tuple(region)
+
+
+def part_of(source: Snapshot, region: tuple[slice, ...], ndim: int) -> Snapshot:
+    """That part of a layer with ``ndim`` axes, as a source of its own, at its place."""
     looks = dict(source.looks)
     placed = {name: looks[name] for name in ("scale", "translate", "rotate", "shear")}
-    looks["translate"] = Affine(**placed)([s.start for s in part[: layer.ndim]])
-    data = arrays.view(source.data).read(part)
-    return replace(source, data=data, looks=looks), View(source, part)
+    looks["translate"] = Affine(**placed)([s.start for s in region[:ndim]])
+    return replace(source, data=arrays.view(source.data).part(region), looks=looks)

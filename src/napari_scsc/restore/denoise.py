@@ -31,6 +31,7 @@ def denoise(
     method: str = "scsc",
     seed: int = 0,
     n_jobs: int | None = None,
+    out: Any = None,
     progress: Callable[[RestoreUpdate], None] | None = None,
 ) -> Any:
     """Take the noise out of an image.
@@ -61,6 +62,9 @@ def denoise(
         The same seed gives the same result.
     n_jobs : int, optional
         Threads; all cores unless given. The result does not depend on it.
+    out : array, optional
+        Where the result goes, tile by tile: of the shape and type of the image, anything that
+        takes slices (numpy, zarr). It is then what is returned.
     progress : callable, optional
         Called with each update of ``iter_denoise``; it may raise to cancel.
 
@@ -81,6 +85,7 @@ def denoise(
             method=method,
             seed=seed,
             n_jobs=n_jobs,
+            out=out,
         ),
         progress,
     )
@@ -98,6 +103,7 @@ def iter_denoise(
     method: str = "scsc",
     seed: int = 0,
     n_jobs: int | None = None,
+    out: Any = None,
     tick: job.Tick | None = None,
 ) -> Updates:
     """Denoise as ``denoise`` does, yielding updates; the last one holds the result.
@@ -113,6 +119,7 @@ def iter_denoise(
         method=method,
         seed=seed,
         n_jobs=n_jobs,
+        out=out,
     )
     source = open_image(image, None, kind, axes)
     check_sigma(options.sigma, source)
@@ -123,6 +130,7 @@ def iter_denoise(
         )
     if options.bank is not None:
         job.check_bank(options.bank, source)
+    job.check_out(out, source)
     return job.one_thread_each(_updates(source, options, tick))
 
 
@@ -134,8 +142,11 @@ def _updates(source: Source, options: Options, tick: job.Tick | None) -> Updates
     yield found
     if noise.sigma == 0:
         # Without noise the image is its own best estimate.
-        whole = source.image.read(tuple(slice(None) for _ in source.image.shape))
-        result = source.image.like(np.array(whole))
+        result = options.out
+        if result is None:
+            result = source.image.like(np.array(source.image.whole()))
+        else:
+            result[...] = source.image.whole()
         yield replace(found, stage="done", done=1.0, message="no noise found", result=result)
         return
     working = Working(source, noise)
@@ -170,4 +181,6 @@ def _updates(source: Source, options: Options, tick: job.Tick | None) -> Updates
 
         size, overlap = plan.tile_shape(source.shift, bases[0], passes[0])
         common = replace(found, stage="restore", bank=bank)
-        yield from job.tile_by_tile(source, working, restore, size, overlap, common)
+        yield from job.tile_by_tile(
+            source, working, restore, size, overlap, common, out=options.out
+        )

@@ -42,6 +42,7 @@ def inpaint(
     method: str = "scsc",
     seed: int = 0,
     n_jobs: int | None = None,
+    out: Any = None,
     progress: Callable[[RestoreUpdate], None] | None = None,
 ) -> Any:
     """Fill what is missing in an image.
@@ -56,7 +57,7 @@ def inpaint(
     sigma : float, optional
         Standard deviation of the noise of the known values, in the units of the image: they are
         then denoised as well. Without it they are kept as they are, to the bit.
-    kind, axes, bank, strength, quality, method, seed, n_jobs, progress
+    kind, axes, bank, strength, quality, method, seed, n_jobs, out, progress
         See ``denoise``.
 
     Returns
@@ -78,6 +79,7 @@ def inpaint(
             method=method,
             seed=seed,
             n_jobs=n_jobs,
+            out=out,
         ),
         progress,
     )
@@ -96,6 +98,7 @@ def iter_inpaint(
     method: str = "scsc",
     seed: int = 0,
     n_jobs: int | None = None,
+    out: Any = None,
     tick: job.Tick | None = None,
 ) -> Updates:
     """Inpaint as ``inpaint`` does, yielding updates; the last one holds the result.
@@ -111,6 +114,7 @@ def iter_inpaint(
         method=method,
         seed=seed,
         n_jobs=n_jobs,
+        out=out,
     )
     source = open_image(image, missing, kind, axes)
     check_sigma(options.sigma, source)
@@ -122,6 +126,7 @@ def iter_inpaint(
     _check_samples(source)
     if options.bank is not None:
         job.check_bank(options.bank, source)
+    job.check_out(out, source)
     return job.one_thread_each(_updates(source, options, tick))
 
 
@@ -202,7 +207,9 @@ def _updates(source: Source, options: Options, tick: job.Tick | None) -> Updates
                 yield number / len(levels), estimate
 
         size, overlap = plan.tile_shape(source.shift, basis, passes)
-        for update in job.tile_by_tile(source, working, restore, size, overlap, common, keep_known):
+        for update in job.tile_by_tile(
+            source, working, restore, size, overlap, common, keep_known, options.out
+        ):
             if update.stage == "done" and wide:
                 count = sum(np.count_nonzero(far) for far in wide.values())
                 remark = (

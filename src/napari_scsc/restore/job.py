@@ -90,6 +90,7 @@ class Options:
     method: str
     seed: int
     n_jobs: int
+    out: Any
 
     @classmethod
     def checked(
@@ -102,6 +103,7 @@ class Options:
         method: Any,
         seed: Any,
         n_jobs: Any,
+        out: Any,
     ) -> Options:
         """Refuse what is not allowed, naming it."""
         if bank is not None and not isinstance(bank, FilterBank):
@@ -117,6 +119,7 @@ class Options:
             method=checks.choice("method", method, METHODS),
             seed=checks.whole("seed", seed, 0),
             n_jobs=_cores() if n_jobs is None else checks.whole("n_jobs", n_jobs, 1),
+            out=out,
         )
 
 
@@ -212,15 +215,17 @@ def tile_by_tile(
     overlap: tuple[int, ...],
     common: RestoreUpdate,
     finish: Callable[[tuple[int, ...], Region, Array], Array] | None = None,
+    out: Any = None,
 ) -> Updates:
     """Restore all samples tile by tile, and blend the tiles.
 
     ``restore`` yields one or more estimates (C, *tile) of a tile, in working values, each with
     the share of the work done; the last one is the result. ``finish`` has the last word on values
-    (C, *part) in the type of the image. ``common`` has what all updates share.
+    (C, *part) in the type of the image. ``common`` has what all updates share. The tiles go to
+    ``out``, or to a new array.
     """
     dtype = source.image.dtype
-    result = np.empty(source.image.shape, dtype)
+    result = np.empty(source.image.shape, dtype) if out is None else out
 
     def finished(index: tuple[int, ...], part: Region, work: Array) -> Array:
         values = working.from_work(work, dtype)
@@ -247,7 +252,7 @@ def tile_by_tile(
             values = finished(index, tile.region, blend.result[full])
             result[region] = values
             yield replace(common, done=done, message=message, region=region, values=values)
-    whole = source.image.like(result)
+    whole = source.image.like(result) if out is None else out
     yield replace(common, stage="done", done=1.0, message="done", result=whole)
 
 
@@ -262,6 +267,16 @@ def last(updates: Updates, progress: Callable[[RestoreUpdate], None] | None) -> 
     for remark in update.remarks:
         warnings.warn(remark, RestorationWarning, stacklevel=3)
     return update.result
+
+
+def check_out(out: Any, source: Source) -> None:
+    """Refuse an array that the result does not fit into."""
+    shape, dtype = source.image.shape, source.image.dtype
+    if out is not None and (tuple(out.shape) != shape or np.dtype(out.dtype) != dtype):
+        raise ValueError(
+            f"out has the shape {tuple(out.shape)} and type {out.dtype}, the result {shape} "
+            f"and {dtype}"
+        )
 
 
 def check_bank(bank: FilterBank, source: Source) -> None:

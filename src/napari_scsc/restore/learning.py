@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,7 +13,7 @@ from napari_scsc import checks
 from napari_scsc.axes import Axes
 from napari_scsc.bank import FilterBank
 from napari_scsc.lattice import LatticeSCSC
-from napari_scsc.restore import job, plan
+from napari_scsc.restore import job, paper, plan
 from napari_scsc.restore.basis import Basis, mixtures_above_noise
 from napari_scsc.restore.job import RestoreUpdate, Updates
 from napari_scsc.restore.source import (
@@ -25,6 +25,7 @@ from napari_scsc.restore.source import (
     open_image,
 )
 from napari_scsc.settings import filter_lengths
+from napari_scsc.solver.prox import Ball
 
 Array = NDArray[Any]
 
@@ -51,6 +52,11 @@ def iter_learn(
     filter_shape: Sequence[int] | None = None,
     sigma: float | None = None,
     tiles: int = TILES,
+    passes: int = 1,
+    model: str = "lattice",
+    n_filters: int | None = None,
+    beta: float | None = None,
+    ball: Ball = "l2",
     seed: int = 0,
     tick: job.Tick | None = None,
 ) -> Updates:
@@ -72,6 +78,15 @@ def iter_learn(
         Noise level in the units of the images; estimated for each unless given.
     tiles : int
         How many tiles of an image are learned from, at most.
+    passes : int
+        How often to go through them.
+    model : {"lattice", "paper"}
+        "lattice": the orthonormal filters of ``LatticeSCSC``, which restore best. "paper": those
+        of ``SCSC``, whose few base filters each sample mixes into many; ``denoise`` with
+        ``method="scsc-paper"`` codes with them.
+    n_filters, beta, ball
+        Of the model "paper": K, the price of the code in noise levels, and the ball of the
+        weights; see ``SCSC``.
     seed : int
         The same seed gives the same filters.
     tick : callable, optional
@@ -95,22 +110,55 @@ def iter_learn(
         check_sigma(sigma, source)
     shape = None if filter_shape is None else filter_lengths(filter_shape)
     tiles, seed = checks.whole("tiles", tiles, 1), checks.whole("seed", seed, 0)
+    passes = checks.whole("passes", passes, 1)
+    paper_only = {"n_filters": n_filters, "beta": beta}
+    if checks.choice("model", model, ("lattice", "paper")) == "lattice":
+        for name, value in paper_only.items():
+            if value is not None:
+                raise ValueError(f"{name} belongs to the paper's model: learn with model='paper'")
     if bank is not None:
         for source in sources:
             job.check_bank(bank, source)
-        LatticeSCSC.from_bank(bank)  # refuses a bank that it cannot go on from
-    return job.one_thread_each(_updates(sources, bank, n_base, shape, sigma, tiles, seed, tick))
+        if model == "lattice":
+            LatticeSCSC.from_bank(bank)  # refuses a bank that it cannot go on from
+
+    def fit(found: list[Array]) -> Generator[RestoreUpdate, None, FilterBank]:
+        if model == "lattice":
+            return learning(
+                found * passes,
+                sources[0],
+                1.0,
+                seed,
+                tick,
+                bank=bank,
+                n_base=n_base,
+                shape=shape,
+                share=1.0,
+            )
+        return paper.learning(
+            found,
+            sources[0],
+            bank=bank,
+            n_base=n_base,
+            n_filters=n_filters,
+            shape=shape,
+            beta=beta,
+            ball=ball,
+            passes=passes,
+            seed=seed,
+            tick=tick,
+        )
+
+    return job.one_thread_each(_updates(sources, sigma, tiles, seed, tick, fit))
 
 
 def _updates(
     sources: list[Source],
-    bank: FilterBank | None,
-    n_base: int | None,
-    shape: tuple[int, ...] | None,
     sigma: float | None,
     most: int,
     seed: int,
     tick: job.Tick | None,
+    fit: Callable[[list[Array]], Generator[RestoreUpdate, None, FilterBank]],
 ) -> Updates:
     tiles = []
     for source in sources:
@@ -118,15 +166,15 @@ def _updates(
         working = Working(source, noise)
         level = max(working.sigma, _FAINTEST)
         for place in draw_tiles(source, _TILE_VALUES * source.n_joint, most, seed):
+            if tick:
+                tick()
             values = working.to_work(source.read(*place)) / np.float32(level)
             if np.isfinite(values).all():
                 tiles.append(values)
         yield RestoreUpdate("noise", 0.0, f"noise level {noise.sigma:.3g}", noise=noise)
     if not tiles:
         raise ValueError("every tile of the images has missing values: inpaint them first")
-    found = yield from learning(
-        tiles, sources[0], 1.0, seed, tick, bank=bank, n_base=n_base, shape=shape, share=1.0
-    )
+    found = yield from fit(tiles)
     yield RestoreUpdate("done", 1.0, f"{found.n_base} base filters", bank=found)
 
 

@@ -18,9 +18,13 @@ from napari_scsc.restore import job
 from napari_scsc.restore.job import Options, RestoreUpdate, Updates
 from napari_scsc.restore.source import Region, Source, Working, draw_tiles
 from napari_scsc.results import ZeroCodeWarning
+from napari_scsc.settings import Weights
+from napari_scsc.solver.prox import Ball
 
 Array = NDArray[Any]
+Split = tuple[Array, Array, Array | None]
 
+_N_BASE, _N_FILTERS = 10, 64
 _SMOOTH = 3.0  # pixels: what is smoother than that is not coded
 _PRICE = 4.0  # of the code, in noise levels
 _NOISELESS = 0.002  # of the working range: the price of a code where there is no noise
@@ -76,16 +80,12 @@ def _restoring(
     finish: Callable[[tuple[int, ...], Region, Array], Array] | None,
 ) -> Updates:
     n_shift = len(source.shift)
-    pad = (1,) if source.joint == () else source.joint
     tiles = [
         _split(*read(index, part))
         for index, part in draw_tiles(source, _TILE[n_shift] ** n_shift, 8, options.seed)
     ]
-    model = yield from _model(tiles, pad, n_shift, beta, options, tick)
-    bank = model.bank
-    if source.joint == ():
-        bank = FilterBank(bank.filters[:, 0], 0, bank.weights, info=bank.info)
-    common = replace(common, stage="restore", bank=bank)
+    model = yield from _model(tiles, source.joint, n_shift, beta, options, tick)
+    common = replace(common, stage="restore", bank=model.bank)
 
     def restore(index: tuple[int, ...], part: Region) -> Iterator[tuple[float, Array]]:
         if tick:
@@ -93,15 +93,17 @@ def _restoring(
         smooth, detail, known = _split(*read(index, part))
         with _silence():
             code = model.encode(
-                detail.reshape(*pad, *detail.shape[1:]),
-                None if known is None else known.reshape(*pad, *known.shape[1:]),
+                detail.reshape(*source.joint, *detail.shape[1:]),
+                None if known is None else known.reshape(*source.joint, *known.shape[1:]),
             )
         estimate = smooth + code.reconstruction.reshape(smooth.shape)
         yield 1.0, estimate
 
     size = tuple(min(n, _TILE[n_shift]) for n in source.shift)
     overlap = tuple(min(s - 1, _OVERLAP[n_shift]) for s in size)
-    yield from job.tile_by_tile(source, working, restore, size, overlap, common, finish)
+    yield from job.tile_by_tile(
+        source, working, restore, size, overlap, common, finish, options.out
+    )
 
 
 @contextmanager
@@ -113,7 +115,7 @@ def _silence() -> Iterator[None]:
 
 
 def _model(
-    tiles: list[tuple[Array, Array, Array | None]],
+    tiles: list[Split],
     joint: tuple[int, ...],
     n_shift: int,
     beta: float,
@@ -121,42 +123,99 @@ def _model(
     tick: job.Tick | None,
 ) -> Generator[RestoreUpdate, None, SCSC]:
     """A learner with filters: those of a bank, or learned from the tiles."""
-    weights = "identity" if options.method == "ocsc-paper" else "sample"
+    weights: Weights = "identity" if options.method == "ocsc-paper" else "sample"
     if options.bank is not None:
-        bank = options.bank
-        if bank.n_joint == 0:
-            bank = FilterBank(bank.filters[:, None], 1, bank.weights)
-        return SCSC.from_bank(bank, beta=beta, weights=weights)
-    support = {1: (16,), 2: (11, 11), 3: (5, 7, 7)}[n_shift]
-    shortest = [min(t[1].shape[1 + i] for t in tiles) for i in range(n_shift)]
+        return SCSC.from_bank(options.bank, beta=beta, weights=weights)
     model = SCSC(
-        n_base=32 if weights == "identity" else 10,
-        n_filters=32 if weights == "identity" else 64,
-        filter_shape=tuple(min(s, n) for s, n in zip(support, shortest, strict=True)),
+        n_base=32 if weights == "identity" else _N_BASE,
+        n_filters=32 if weights == "identity" else _N_FILTERS,
+        filter_shape=_support(tiles, n_shift),
         n_joint=len(joint),
         beta=beta,
-        weights=weights,  # type: ignore[arg-type]
+        weights=weights,
         max_iter=60,
         seed=options.seed,
     )
-    largest = max(tiles, key=lambda t: t[1].size)[1].shape[1:]
-    samples = []
-    for _, detail, known in tiles:
-        short = [(0, m - n) for m, n in zip(largest, detail.shape[1:], strict=True)]
-        there = np.ones(detail.shape, bool) if known is None else known
-        samples.append(
-            tuple(np.pad(a, [(0, 0), *short]).reshape(*joint, *largest) for a in (detail, there))
-        )
-    for number, sample in enumerate(samples, 1):
-        with _silence():
-            (update,) = model.iter_fit([sample], tick=tick)
-        done = job.LEARNING * number / len(samples)
-        message = f"learned from tile {number} of {len(samples)}"
-        yield RestoreUpdate("learn", done, message, learned=update)
+    yield from _fitting(model, tiles, joint, 1, job.LEARNING, tick)
     return model
 
 
-def _split(values: Array, known: Array | None) -> tuple[Array, Array, Array | None]:
+def _support(tiles: list[Split], n_shift: int) -> tuple[int, ...]:
+    support = {1: (16,), 2: (11, 11), 3: (5, 7, 7)}[n_shift]
+    shortest = [min(t[1].shape[1 + i] for t in tiles) for i in range(n_shift)]
+    return tuple(min(s, n) for s, n in zip(support, shortest, strict=True))
+
+
+def _fitting(
+    model: SCSC,
+    tiles: list[Split],
+    joint: tuple[int, ...],
+    passes: int,
+    share: float,
+    tick: job.Tick | None,
+) -> Updates:
+    """Learn from tiles of any size, those that are smaller padded with what was not measured."""
+    largest = max(tiles, key=lambda t: t[1].size)[1].shape[1:]
+    total = passes * len(tiles)
+    for number in range(total):
+        _, detail, known = tiles[number % len(tiles)]
+        short = [(0, m - n) for m, n in zip(largest, detail.shape[1:], strict=True)]
+        there = np.ones(detail.shape, bool) if known is None else known
+        sample = tuple(
+            np.pad(a, [(0, 0), *short]).reshape(*joint, *largest) for a in (detail, there)
+        )
+        with _silence():
+            (update,) = model.iter_fit([sample], tick=tick)
+        yield RestoreUpdate(
+            "learn",
+            share * (number + 1) / total,
+            f"learned from tile {number + 1} of {total}",
+            learned=update,
+            bank=model.bank,
+        )
+
+
+def learning(
+    tiles: list[Array],
+    source: Source,
+    *,
+    bank: FilterBank | None,
+    n_base: int | None,
+    n_filters: int | None,
+    shape: tuple[int, ...] | None,
+    beta: float | None,
+    ball: Ball,
+    passes: int,
+    seed: int,
+    tick: job.Tick | None,
+) -> Generator[RestoreUpdate, None, FilterBank]:
+    """Learn the filters of the paper from tiles (C, *shift) in noise levels."""
+    n_shift = len(source.shift)
+    split = [_split(values, None) for values in tiles]
+    price = _PRICE if beta is None else beta
+    if bank is None:
+        model = SCSC(
+            n_base=n_base or _N_BASE,
+            n_filters=n_filters or _N_FILTERS,
+            filter_shape=shape or _support(split, n_shift),
+            n_joint=len(source.joint),
+            beta=price,
+            ball=ball,
+            max_iter=60,
+            seed=seed,
+        )
+    else:
+        model = SCSC.from_bank(bank, beta=price)
+
+    def described(found: FilterBank) -> FilterBank:
+        return replace(found, info={**found.info, "learner": "paper", "kind": source.axes.kind})
+
+    for update in _fitting(model, split, source.joint, passes, 1.0, tick):
+        yield replace(update, bank=described(model.bank))
+    return described(model.bank)
+
+
+def _split(values: Array, known: Array | None) -> Split:
     """The smooth part, which the model has no filters for, the rest, and what is known."""
     width = (0.0, *(_SMOOTH,) * (values.ndim - 1))
     if known is None:

@@ -12,6 +12,10 @@ Quality = Literal["fast", "balanced", "best"]
 QUALITIES = ("fast", "balanced", "best")
 
 TILE_COEFFICIENTS = 1 << 24  # of one tile: 64 MB an array
+# What a promise of the time is made of: measured on a laptop's core, a million points of an image
+# or a video; many joint values become about so many mixtures, and take that much longer.
+_SECONDS = {"fast": 10.0, "balanced": 42.0, "best": 90.0}
+_MIXTURES, _MIXING = 5, 5.0
 
 
 def patch_shape(shift: tuple[int, ...], n_mixtures: int, noisy: bool) -> tuple[int, ...]:
@@ -59,8 +63,28 @@ def tile_shape(
     shift: tuple[int, ...], basis: Basis, passes: Passes
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Lengths of a tile and of the overlap of two: as large as the memory for one tile allows."""
-    overlap = [r // 2 + p for r, p in zip(passes.second_reach, basis.patch, strict=True)]
-    points = TILE_COEFFICIENTS / len(basis.vectors)
+    return _tile_shape(shift, basis.patch, len(basis.vectors), passes)
+
+
+def work(shift: tuple[int, ...], n_joint: int, quality: Quality) -> tuple[int, float]:
+    """About how many tiles a sample has, and the seconds that one thread takes for it."""
+    n_mixtures = min(n_joint, _MIXTURES)
+    patch = patch_shape(shift, n_mixtures, noisy=False)
+    n_vectors = n_mixtures * math.prod(patch)
+    size, overlap = _tile_shape(shift, patch, n_vectors, passes(patch, quality))
+    tiles = math.prod(
+        math.ceil(max(n - o, 1) / max(s - o, 1))
+        for n, s, o in zip(shift, size, overlap, strict=True)
+    )
+    seconds = _SECONDS[quality] * (1 if n_joint < _MIXTURES else _MIXING)
+    return tiles, seconds * math.prod(shift) / 1e6
+
+
+def _tile_shape(
+    shift: tuple[int, ...], patch: tuple[int, ...], n_vectors: int, passes: Passes
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    overlap = [r // 2 + p for r, p in zip(passes.second_reach, patch, strict=True)]
+    points = TILE_COEFFICIENTS / n_vectors
     counts = [1] * len(shift)
 
     def size() -> list[int]:

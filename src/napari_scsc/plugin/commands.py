@@ -1,0 +1,38 @@
+"""What the menus and the command palette offer: the dock, set to a task, on the chosen layers."""
+
+from __future__ import annotations
+
+import napari
+from napari.layers import Image, Labels, Shapes
+
+from napari_scsc.plugin import layers
+from napari_scsc.plugin.panel import Dock
+
+
+def denoise(viewer: napari.Viewer) -> None:
+    """Denoise the selected image."""
+    dock = _dock_on_selection(viewer)
+    dock.attempt(dock.denoise)
+
+
+def inpaint(viewer: napari.Viewer) -> None:
+    """Fill what is missing in the selected image, where the selected mask and NaN say so."""
+    dock = _dock_on_selection(viewer)
+    masks = [x for x in viewer.layers.selection if isinstance(x, Labels | Shapes)]
+    if masks:
+        dock.missing_layer = masks[0].name
+    dock.attempt(dock.inpaint)
+
+
+def _dock_on_selection(viewer: napari.Viewer) -> Dock:
+    """The dock, opened if it is not, with the selected images ticked."""
+    _, dock = viewer.window.add_plugin_dock_widget("napari-scsc")
+    chosen = [
+        x.name
+        for x in viewer.layers
+        if x in viewer.layers.selection and isinstance(x, Image) and not layers.is_ours(x)
+    ]
+    if chosen:
+        dock.sources = chosen
+    assert isinstance(dock, Dock)
+    return dock

@@ -1,0 +1,122 @@
+"""Compare: the original behind the result, what was taken away, figures where they are known."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from magicgui.widgets import ComboBox
+from napari.layers import Image
+
+from napari_scsc import arrays, measures
+from napari_scsc.plugin import layers
+from napari_scsc.plugin.jobs import Background
+from napari_scsc.plugin.parts import Section, label
+from napari_scsc.plugin.restore_section import NO_LAYER
+from napari_scsc.plugin.restoring import Restoring
+
+KEY = "Shift-O"
+
+
+class CompareSection(Section):
+    """All about the result that was made last."""
+
+    def __init__(self, viewer: Any) -> None:
+        super().__init__()
+        self._viewer = viewer
+        self._shown: Restoring | None = None
+        self.reference = ComboBox(
+            label="reference",
+            choices=self._images,
+            tooltip="A clean version of the same data: PSNR and SSIM of the result against it",
+        )
+        self.reference.changed.connect(lambda _value: self.compare())
+        self._scores = label()
+        self._scores.hide()
+        self.hold = self.button(
+            "Hold to see the original", f"The result is hidden while you hold it, or {KEY}"
+        )
+        self.hold.pressed.connect(lambda: self.show_original(True))
+        self.hold.released.connect(lambda: self.show_original(False))
+        self._measuring = Background(self)
+        self._subtracting = Background(self)
+        for task in (self._measuring, self._subtracting):
+            task.failed.connect(self.failed)
+        self.fill(self.hold, self.reference, self._scores)
+        self.show_result(None)
+
+    def show_result(self, restored: Restoring | None) -> None:
+        """Be about that result from now on."""
+        self._shown = restored
+        self.hold.setEnabled(restored is not None and restored.layer is not None)
+        self.compare()
+
+    def reset_choices(self) -> None:
+        """Read the layers that may be references again."""
+        self.reference.reset_choices()
+
+    @property
+    def scores(self) -> str:
+        """PSNR and SSIM, if a reference says so."""
+        return str(self._scores.text())
+
+    @property
+    def busy(self) -> bool:
+        """Whether figures or a residual are being computed."""
+        return self._measuring.running or self._subtracting.running
+
+    def compare(self) -> None:
+        """Measure the result against the reference, in the background."""
+        self._measuring.forget()
+        self._say("")
+        name = self.reference.value
+        result = None if self._shown is None else self._shown.layer
+        if result is None or name in (None, NO_LAYER) or name not in self._viewer.layers:
+            return
+        pair = (result.data, self._viewer.layers[name].data)
+
+        def measure() -> str:
+            a, b = (arrays.view(data).whole() for data in pair)
+            try:
+                return f"PSNR {measures.psnr(a, b):.2f} dB, SSIM {measures.ssim(a, b):.3f}"
+            except ValueError as error:  # not of one shape: nothing to be alarmed about
+                return str(error)
+
+        self._measuring.run(measure, self._say)
+
+    def show_original(self, yes: bool) -> None:
+        """Hide the result, or show it again."""
+        result = None if self._shown is None else self._shown.layer
+        if result is not None and result in self._viewer.layers:
+            result.visible = not yes
+
+    def show_residual(self, restored: Restoring) -> None:
+        """Add what was taken away as a layer, once it is computed."""
+        if restored.layer is None:
+            return
+        data, result = restored.source.data, restored.layer.data
+
+        def subtract() -> Any:
+            before, after = (arrays.view(x).whole() for x in (data, result))
+            return before.astype(np.float32) - after.astype(np.float32)
+
+        self._subtracting.run(subtract, lambda found: self._add_residual(restored, found))
+
+    def _add_residual(self, restored: Restoring, difference: Any) -> None:
+        arguments = layers.result_arguments(
+            restored.source, "residual", {"script": restored.script}
+        )
+        if not restored.source.looks["rgb"]:
+            spread = float(np.nanstd(difference)) or 1.0
+            arguments |= {"contrast_limits": (-3 * spread, 3 * spread), "colormap": "gray"}
+        old = layers.find_result(self._viewer.layers, restored.source.layer_id, "residual")
+        if old is not None:
+            self._viewer.layers.remove(old)
+        self._viewer.add_image(difference, **{**arguments, "visible": False})
+
+    def _images(self, _widget: Any = None) -> list[str]:
+        return [NO_LAYER, *(x.name for x in self._viewer.layers if isinstance(x, Image))]
+
+    def _say(self, text: str) -> None:
+        self._scores.setText(text)
+        self._scores.setVisible(bool(text))

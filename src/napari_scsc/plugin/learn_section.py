@@ -1,0 +1,114 @@
+"""Learn: how much to learn, what was learned, live."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from magicgui.widgets import CheckBox, ComboBox, SpinBox
+from qtpy.QtCore import Signal
+
+from napari_scsc.axes import Axes
+from napari_scsc.bank import FilterBank
+from napari_scsc.plugin import recipes
+from napari_scsc.plugin.parts import Section, folded, label, number, row
+from napari_scsc.plugin.plots import Plots
+
+_TILES = {"quick": 8, "balanced": 16, "thorough": 64}
+_MODELS = {"orthonormal (restores best)": "lattice", "the paper's (SCSC)": "paper"}
+
+
+class LearnSection(Section):
+    """Effort first, the paper's parameters folded away, and the live plots."""
+
+    wanted = Signal()  # the button was pressed
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.effort = ComboBox(
+            label="effort",
+            choices=list(_TILES),
+            value="balanced",
+            tooltip="How much of the layers is learned from: "
+            + ", ".join(f"{name} {n} tiles" for name, n in _TILES.items()),
+        )
+        self.model = ComboBox(
+            label="model",
+            choices=list(_MODELS),
+            tooltip="What kind of filters: orthonormal ones, which restore best, or those of the "
+            "paper, whose few base filters B each sample mixes into many by its weights W",
+        )
+        self.n_base = _whole("base filters", 1000, "R, how many base filters")
+        self.filter_size = _whole("filter size", 64, "Pixels along a side of a filter")
+        self.n_filters = _whole("filters", 1000, "K, how many filters each sample composes")
+        self.sparsity = number(
+            "sparsity", 100, "auto", "beta, the price of the code in noise levels: more is sparser"
+        )
+        self.ball = ComboBox(
+            label="ball",
+            choices=["l2", "l1"],
+            tooltip="The ball in which each column of W lies: l1 makes mixtures of few filters",
+        )
+        self.passes = SpinBox(
+            label="passes", min=1, max=100, tooltip="How often to go through the tiles"
+        )
+        self.seed = SpinBox(
+            label="seed", min=0, max=2**31 - 1, tooltip="The same seed gives the same result"
+        )
+        self.go_on = CheckBox(
+            text="continue the filters that are there",
+            tooltip="Add the ticked layers to what was learned before, instead of starting anew",
+        )
+        self.model.changed.connect(self._model_changed)
+        self.start = self.button(
+            "Learn", "Learn base filters B from the ticked layers", self.wanted.emit
+        )
+        self.plots = Plots()
+        self.plots.setMinimumHeight(330)
+        advanced = folded(
+            "advanced",
+            label("0 stands for what suits the data."),
+            self.model,
+            self.n_base,
+            self.filter_size,
+            self.n_filters,
+            self.sparsity,
+            self.ball,
+            self.passes,
+            self.seed,
+            self.go_on,
+        )
+        self.fill(self.effort, advanced, row(self.start), self.plots)
+        self._model_changed()
+
+    def request(self, axes: Axes, bank: FilterBank | None) -> recipes.Learn:
+        """What the fields ask for; ``bank`` is what there is to continue."""
+        options: dict[str, Any] = {
+            "n_base": self.n_base.value,
+            "tiles": _TILES[self.effort.value],
+            "passes": self.passes.value,
+            "seed": self.seed.value,
+        }
+        if self.filter_size.value:
+            options["filter_shape"] = (self.filter_size.value,) * axes.count("shift")
+        if self.is_paper:
+            options |= {
+                "model": "paper",
+                "n_filters": self.n_filters.value,
+                "beta": self.sparsity.value,
+                "ball": self.ball.value,
+            }
+        given = {k: v for k, v in options.items() if v or k == "seed"}
+        return recipes.Learn(axes, given, bank if self.go_on.value else None)
+
+    @property
+    def is_paper(self) -> bool:
+        """Whether the filters of the paper are asked for."""
+        return _MODELS[self.model.value] == "paper"
+
+    def _model_changed(self, _value: Any = None) -> None:
+        for field in (self.n_filters, self.sparsity, self.ball):
+            field.enabled = self.is_paper
+
+
+def _whole(name: str, most: int, tip: str) -> SpinBox:
+    return SpinBox(label=name, min=0, max=most, tooltip=f"{tip}. 0: what suits the data")

@@ -1,0 +1,60 @@
+"""What leaves the plots: files, and layers for napari."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import io
+import os
+import secrets
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from napari_scsc.pictures import diverging
+from napari_scsc.plugin.plots.content import Array
+
+Table = Iterable[Sequence[str | int | float]]
+LayerData = tuple[Array, dict[str, Any], str]
+
+
+def layer_data(
+    values: Array, name: str, labels: Sequence[str], limit: float, plot: str
+) -> LayerData:
+    """Values as an image layer with the colours of the plots, white at zero."""
+    ends = diverging(np.array([[-1.0, 0.0, 1.0]]))[0] / 255
+    arguments = {
+        "name": name,
+        "rgb": False,
+        "multiscale": False,
+        "axis_labels": tuple(labels),
+        "colormap": {"name": "blue white orange", "colors": ends},
+        "contrast_limits": (-limit, limit),
+        "interpolation2d": "nearest",
+        "metadata": {"napari_scsc": {"plot": plot}},
+    }
+    return values, arguments, "image"
+
+
+def write_table(path: str | os.PathLike[str], table: Table) -> None:
+    """Write rows to ``path`` as CSV; complete, or not at all."""
+    text = io.StringIO(newline="")
+    writer = csv.writer(text)
+    for row in table:
+        writer.writerow([f"{v:.9g}" if isinstance(v, float) else v for v in row])
+    write(path, text.getvalue().encode())
+
+
+def write(path: str | os.PathLike[str], data: bytes) -> None:
+    """Write the file beside and rename it: it is there whole, or not at all."""
+    target = Path(path)
+    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
+    try:
+        temporary.write_bytes(data)
+        os.replace(temporary, target)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+        raise

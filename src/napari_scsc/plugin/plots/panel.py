@@ -1,0 +1,40 @@
+"""What the plots ask of each of their tabs."""
+
+from __future__ import annotations
+
+from qtpy.QtGui import QPalette
+from qtpy.QtWidgets import QWidget
+
+from napari_scsc.plugin.plots.content import Content
+from napari_scsc.plugin.plots.export import LayerData, Table
+
+
+class Panel(QWidget):
+    """A tab: it draws the content, and gives its numbers away."""
+
+    title = ""
+    tip = ""
+
+    def draw(self, content: Content | None, index: tuple[int, ...]) -> None:
+        """Show the content, at that position of the axes that have a slider."""
+        raise NotImplementedError
+
+    def recolour(self, palette: QPalette) -> None:
+        """Take the colours of the window."""
+        raise NotImplementedError
+
+    def is_empty(self, content: Content | None) -> bool:
+        """Whether there is nothing to save."""
+        raise NotImplementedError
+
+    def table(self, content: Content | None) -> Table:
+        """Its numbers, with a row of names before them; only if it is not empty."""
+        raise NotImplementedError
+
+    def no_layer(self, content: Content | None) -> str:
+        """Why it cannot be sent to napari as a layer; empty if it can."""
+        raise NotImplementedError
+
+    def layer(self, content: Content | None) -> LayerData:
+        """What is shown, as a layer; only if there is no reason against it."""
+        raise NotImplementedError

@@ -1,0 +1,90 @@
+"""Preferences of the user, from napari's own dialogue, and what the dock was set to last time."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from napari.settings import get_plugin_settings, get_settings
+
+_PLUGIN = "napari-scsc"
+
+
+@dataclass(frozen=True, slots=True)
+class Preferences:
+    """What the manifest's ``configurations`` ask for.
+
+    Attributes
+    ----------
+    threads : int or None
+        How many threads restore; None: one for each core.
+    quality : str
+        The quality that the dock begins with.
+    plot_rate : float
+        Redraws of the live plots a second.
+    results_folder : Path or None
+        Where large results go; None: they stay in memory.
+    large_result : int
+        From how many bytes on a result is large.
+    """
+
+    threads: int | None
+    quality: str
+    plot_rate: float
+    results_folder: Path | None
+    large_result: int
+
+
+_DEFAULTS = Preferences(None, "balanced", 12.0, None, 2_000_000_000)
+
+
+def preferences() -> Preferences:
+    """Read them as they are now; those of the manifest where napari does not know the plugin."""
+    try:
+        found = get_plugin_settings(_PLUGIN).restoration
+    except (KeyError, AttributeError):
+        return _DEFAULTS
+    folder = str(found.results_folder).strip()
+    return Preferences(
+        threads=int(found.threads) or None,
+        quality=str(found.quality),
+        plot_rate=float(found.plot_rate),
+        results_folder=Path(folder).expanduser() if folder else None,
+        large_result=int(found.large_result_mb) * 10**6,
+    )
+
+
+def remembered() -> dict[str, Any]:
+    """The fields of the dock as they were left; empty if nothing usable was."""
+    path = _memory()
+    with suppress(OSError, ValueError):
+        found = json.loads(path.read_text(encoding="utf-8")) if path else {}
+        if isinstance(found, dict):
+            return found
+    return {}
+
+
+def remember(fields: dict[str, Any]) -> None:
+    """Keep the fields for the next time. That this may fail is no reason to bother anyone."""
+    path = _memory()
+    if path is None:
+        return
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    with suppress(OSError):
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            temporary.write_text(json.dumps(fields, indent=1), encoding="utf-8")
+            os.replace(temporary, path)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+
+def _memory() -> Path | None:
+    """A file beside napari's settings; None if napari keeps none."""
+    path = get_settings().config_path
+    return None if path is None else Path(str(path)).with_name("napari-scsc-dock.json")

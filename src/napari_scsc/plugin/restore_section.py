@@ -1,0 +1,193 @@
+"""Restore: what to do, how strongly, and what is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from magicgui.widgets import CheckBox, ComboBox, FloatSlider
+from napari.layers import Image, Labels, Shapes
+from qtpy.QtCore import QTimer, Signal
+
+from napari_scsc.bank import FilterBank
+from napari_scsc.plugin import layers, recipes
+from napari_scsc.plugin.layers import Snapshot
+from napari_scsc.plugin.parts import Section, folded, label, number, row
+from napari_scsc.restore.noise import Noise
+
+NO_LAYER = "no layer"
+_TASKS = {"Denoise": "denoised", "Inpaint": "filled"}
+_METHODS = {"groups of similar patches": "scsc", "the paper's code": "scsc-paper"}
+
+
+class RestoreSection(Section):
+    """The task, the noise and its strength, and the masks.
+
+    ``task_changed`` and ``strength_moved`` say what their names say; ``preview_wanted`` that the
+    button was pressed.
+    """
+
+    task_changed = Signal()
+    preview_wanted = Signal()
+    strength_moved = Signal()
+    quality_changed = Signal()
+
+    def __init__(self, viewer: Any) -> None:
+        super().__init__()
+        self._viewer = viewer
+        self.task = ComboBox(
+            label="task",
+            choices=list(_TASKS),
+            tooltip="Denoise takes the noise out; Inpaint fills what is missing",
+        )
+        self.quality = ComboBox(
+            label="quality",
+            choices=["fast", "balanced", "best"],
+            value="balanced",
+            tooltip="What to spend: about 1 : 4 : 8 in time",
+        )
+        self.sigma = number(
+            "noise",
+            1e12,
+            "auto",
+            "sigma, the standard deviation of the noise in the units of the image. auto: estimated "
+            "when denoising; none when inpainting, where known values are kept as they are",
+        )
+        self._noise = label()
+        self.strength = FloatSlider(
+            label="strength",
+            min=0.2,
+            max=3,
+            value=1,
+            tooltip="1 takes away the noise that is there; less is gentler, more is smoother",
+        )
+        self.missing_layer = ComboBox(
+            label="missing",
+            choices=self._masks,
+            tooltip="A layer of Labels (not zero) or Shapes that covers what is missing. "
+            "NaN is always missing",
+        )
+        self.saturated = CheckBox(
+            text="saturated values are missing",
+            tooltip="Take the largest value for one that the detector could not measure",
+        )
+        self.residual = CheckBox(
+            text="residual layer", tooltip="Also show what was taken away, as a layer of its own"
+        )
+        self.method = ComboBox(
+            label="method",
+            choices=list(_METHODS),
+            tooltip="Groups of similar patches restore best; the paper's code W Z is there to "
+            "compare",
+        )
+        self._redo = QTimer(self)
+        self._redo.setSingleShot(True)
+        self._redo.setInterval(250)
+        self._redo.timeout.connect(self.strength_moved)
+        self.strength.changed.connect(lambda _value: self._redo.start())
+        self.task.changed.connect(lambda _value: self._task_changed())
+        self.quality.changed.connect(lambda _value: self.quality_changed.emit())
+        self.preview = self.button(
+            "Preview",
+            "Restore what is in view, quickly; again whenever the strength changes",
+            self.preview_wanted.emit,
+        )
+        self.fill(
+            self.task,
+            self.quality,
+            self.sigma,
+            self._noise,
+            self.strength,
+            self.missing_layer,
+            self.saturated,
+            row(self.preview),
+            folded("advanced", self.method, self.residual),
+        )
+        self._noise.hide()
+        self._task_changed()
+
+    # --- for the dock ---------------------------------------------------------------------------
+
+    @property
+    def inpaints(self) -> bool:
+        """Whether something is to be filled."""
+        return bool(self.task.value == "Inpaint")
+
+    def reset_choices(self) -> None:
+        """Read the layers that may be masks again."""
+        self.missing_layer.reset_choices()
+
+    def request(
+        self, source: Snapshot, bank: FilterBank | None, seed: int, threads: int | None
+    ) -> recipes.Restore:
+        """What the fields ask for; the bank is used if it suits the source."""
+        fits = bank is not None and recipes.fits(bank, source)
+        options: dict[str, Any] = {
+            "strength": self.strength.value,
+            "quality": self.quality.value,
+            "seed": seed,
+        }
+        if self.sigma.value:
+            options["sigma"] = self.sigma.value
+        if _METHODS[self.method.value] != "scsc":
+            options["method"] = _METHODS[self.method.value]
+        task = _TASKS[self.task.value]
+        return recipes.Restore(task, source.axes, options, bank if fits else None, threads)
+
+    def missing(self, image: Image) -> Callable[[], Any]:
+        """What says where the image is missing, all together: to be called in the worker."""
+        if not self.inpaints:
+            return lambda: None
+        drawn = self._mask_layer()
+        found = None if drawn is None else layers.missing_from(drawn, image)
+        data = image.data if self.saturated.value else None
+
+        def together() -> Any:
+            masks = [] if found is None else [found]
+            if data is not None:
+                masks.append(layers.saturated(data))
+            return np.logical_or.reduce(masks) if masks else None
+
+        return together
+
+    def mask_words(self, name: str) -> list[str]:
+        """The same as expressions for a script about the layer of that name."""
+        words = []
+        if self.inpaints:
+            if self._mask_layer() is not None:
+                mask, image = self.missing_layer.value, name
+                words.append(f"missing_from(viewer.layers[{mask!r}], viewer.layers[{image!r}])")
+            if self.saturated.value:
+                words.append("saturated(image)")
+        return words
+
+    def show_noise(self, noise: Noise | None) -> None:
+        """Say what noise was found."""
+        self._noise.setVisible(noise is not None and noise.sigma > 0)
+        if noise is not None:
+            sure = "" if noise.sure else " (not sure: give it if you know it)"
+            grows = ", grows with brightness" if noise.depends_on_signal else ""
+            self._noise.setText(f"noise found: {noise.sigma:.4g}{grows}{sure}")
+
+    @property
+    def noise(self) -> str:
+        """What is said of the noise."""
+        return str(self._noise.text())
+
+    # --- fields ---------------------------------------------------------------------------------
+
+    def _mask_layer(self) -> Labels | Shapes | None:
+        name = self.missing_layer.value
+        if name in (None, NO_LAYER) or name not in self._viewer.layers:
+            return None
+        return self._viewer.layers[name]
+
+    def _masks(self, _widget: Any = None) -> list[str]:
+        masks = [x.name for x in self._viewer.layers if isinstance(x, Labels | Shapes)]
+        return [NO_LAYER, *masks]
+
+    def _task_changed(self) -> None:
+        for field in (self.missing_layer, self.saturated):
+            field.visible = self.inpaints
+        self.task_changed.emit()

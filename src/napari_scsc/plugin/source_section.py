@@ -1,0 +1,232 @@
+"""Source: which layers, what their axes mean, and what it will cost."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+from magicgui.widgets import ComboBox
+from napari.layers import Image
+from qtpy.QtCore import Qt, QTimer, Signal
+from qtpy.QtWidgets import QListWidget, QListWidgetItem
+
+from napari_scsc import arrays
+from napari_scsc.axes import PRESETS, Axes, Role
+from napari_scsc.plugin import layers, recipes
+from napari_scsc.plugin.parts import Section, folded, label
+
+_WORDS: dict[Role, str] = {"shift": "slide", "joint": "span", "sample": "separate"}
+_ROLES = {word: role for role, word in _WORDS.items()}
+_MOST_AXES = 6
+_FOLLOWED = ("name", "data", "axis_labels")  # events of a layer that the section shows
+
+
+class SourceSection(Section):
+    """The list of layers, the kind of the first ticked one, and the roles of its axes.
+
+    ``changed`` comes whenever another layer is ticked, or what is known of it changes.
+    """
+
+    changed = Signal()
+
+    def __init__(self, viewer: Any) -> None:
+        super().__init__()
+        self._viewer = viewer
+        self._followed: list[Any] = []
+        self._chosen: dict[str, Axes] = {}  # axes that the user corrected, by the id of the layer
+        # The stubs of PyQt6 say that an item may be None; it is asked for by number here.
+        self._list: Any = QListWidget()
+        self._list.setToolTip(
+            "Tick the layers to learn from; the first ticked one is the one that is restored"
+        )
+        self._list.setAccessibleName("Layers to learn from")
+        self._list.setMaximumHeight(80)
+        self._list.itemChanged.connect(self._refresh)
+        self.kind = ComboBox(
+            label="kind",
+            choices=["guess", *PRESETS],
+            tooltip="What the axes mean. 'guess' reads the labels, name and shape of the layer",
+        )
+        self.kind.changed.connect(self._kind_changed)
+        self._boxes = [self._axis_box(i) for i in range(_MOST_AXES)]
+        self._axes_fold = folded("axes", *self._boxes)
+        self._about = label()
+        self.fill(self._list, self.kind, self._axes_fold, self._about)
+
+    # --- for the dock ---------------------------------------------------------------------------
+
+    def follow(self) -> None:
+        """Listen to the viewer, until ``leave``."""
+        events = self._viewer.layers.events
+        for signal in (events.inserted, events.removed, events.reordered):
+            signal.connect(self.list_layers)
+        self.list_layers()
+
+    def leave(self) -> None:
+        """Listen to nothing any more."""
+        events = self._viewer.layers.events
+        for signal in (events.inserted, events.removed, events.reordered):
+            signal.disconnect(self.list_layers)
+        self._follow_each([])
+
+    def ticked(self) -> list[Image]:
+        """The ticked layers; ValueError says what to do if there are none."""
+        by_id = {str(layer.unique_id): layer for layer in self._viewer.layers}
+        found = [by_id[own] for own, item in self._items() if _is_ticked(item) and own in by_id]
+        if not found:
+            raise ValueError("no image layer is ticked: open an image and tick it under Source")
+        return found
+
+    @property
+    def sources(self) -> list[str]:
+        """Names of the ticked layers."""
+        names = {str(layer.unique_id): layer.name for layer in self._viewer.layers}
+        return [names[own] for own, item in self._items() if _is_ticked(item) and own in names]
+
+    @sources.setter
+    def sources(self, names: list[str]) -> None:
+        known = {item.text() for _, item in self._items()}
+        for name in names:
+            if name not in known:
+                raise ValueError(f"no image layer is called {name!r}: there are {sorted(known)}")
+        for _, item in self._items():
+            state = Qt.CheckState.Checked if item.text() in names else Qt.CheckState.Unchecked
+            item.setCheckState(state)
+
+    def axes_of(self, layer: Image) -> Axes:
+        """What the axes of a layer are; ValueError says what has to be told."""
+        chosen = self._chosen.get(str(layer.unique_id))
+        if chosen is not None and len(chosen.labels) == len(arrays.view(layer.data).shape):
+            return chosen
+        if self.kind.value in PRESETS:
+            return PRESETS[self.kind.value]
+        return layers.guess(layer)
+
+    def snapshots(self) -> list[layers.Snapshot]:
+        """The ticked layers as they are now."""
+        return [layers.snapshot(layer, self.axes_of(layer)) for layer in self.ticked()]
+
+    def show_cost(self, quality: Any, threads: int | None) -> None:
+        """Say what the first ticked layer is, and what restoring it takes."""
+        try:
+            layer = self.ticked()[0]
+            axes = self.axes_of(layer)
+            cost = recipes.cost(layer.data, axes, quality, threads or _cores())
+            self._about.setText(f"{recipes.describe(layer.data, axes)}\n{cost.words}")
+        except ValueError as error:
+            self._about.setText(str(error))
+
+    @property
+    def about(self) -> str:
+        """What is said of the first ticked layer."""
+        return str(self._about.text())
+
+    # --- layers ---------------------------------------------------------------------------------
+
+    def list_layers(self, _event: Any = None) -> None:
+        """Show the image layers that are there now, the ticked ones still ticked."""
+        ticked = {own for own, item in self._items() if _is_ticked(item)}
+        images = [
+            layer
+            for layer in self._viewer.layers
+            if isinstance(layer, Image) and not layers.is_ours(layer)
+        ]
+        ids = [str(layer.unique_id) for layer in images]
+        if not ticked & set(ids):
+            ticked = set(ids[-1:])
+        self._list.blockSignals(True)
+        self._list.clear()
+        for layer, own in zip(images, ids, strict=True):
+            item = QListWidgetItem(layer.name)
+            item.setFlags(item.flags() | Qt.ItemFlag.ItemIsUserCheckable)
+            item.setData(Qt.ItemDataRole.UserRole, own)
+            item.setCheckState(Qt.CheckState.Checked if own in ticked else Qt.CheckState.Unchecked)
+            self._list.addItem(item)
+        self._list.blockSignals(False)
+        self._follow_each(images)
+        self._refresh()
+
+    def _follow_each(self, images: list[Any]) -> None:
+        for layer in self._followed:
+            for name in _FOLLOWED:
+                getattr(layer.events, name).disconnect(self._layer_changed)
+        for layer in images:
+            for name in _FOLLOWED:
+                getattr(layer.events, name).connect(self._layer_changed)
+        self._followed = images
+
+    def _layer_changed(self, _event: Any = None) -> None:
+        names = {str(layer.unique_id): layer.name for layer in self._viewer.layers}
+        self._list.blockSignals(True)
+        for own, item in self._items():
+            item.setText(names.get(own, item.text()))
+        self._list.blockSignals(False)
+        self._refresh()
+
+    def _items(self) -> Iterator[tuple[str, Any]]:
+        for i in range(self._list.count()):
+            item = self._list.item(i)
+            yield item.data(Qt.ItemDataRole.UserRole), item
+
+    # --- axes -----------------------------------------------------------------------------------
+
+    def _axis_box(self, position: int) -> ComboBox:
+        box = ComboBox(
+            label=f"axis {position}",
+            choices=list(_ROLES),
+            tooltip="slide: filters move along it; span: they cover it whole; "
+            "separate: each position is restored by itself",
+        )
+        box.changed.connect(lambda word: self._correct(position, word))
+        return box
+
+    def _refresh(self, _item: Any = None) -> None:
+        """Show the axes of the first ticked layer."""
+        try:
+            layer = self.ticked()[0]
+        except ValueError:
+            axes = None
+        else:
+            axes = self._axes_or_a_proposal(layer)
+        roles = [] if axes is None else list(zip(axes.labels, axes.roles, strict=True))
+        for position, box in enumerate(self._boxes):
+            box.visible = position < len(roles)
+            if position < len(roles):
+                name, role = roles[position]
+                with box.changed.blocked():
+                    box.label, box.value = name, _WORDS[role]
+        words = ", ".join(f"{name} {_WORDS[role]}s" for name, role in roles)
+        self._axes_fold.setText(f"axes: {words}" if words else "axes")
+        self.changed.emit()
+
+    def _axes_or_a_proposal(self, layer: Image) -> Axes:
+        shape = arrays.view(layer.data).shape
+        try:
+            axes = self.axes_of(layer)
+        except ValueError:
+            return layers.fallback(shape, layer.rgb)
+        return axes if len(axes.labels) == len(shape) else layers.fallback(shape, layer.rgb)
+
+    def _kind_changed(self, _value: Any = None) -> None:
+        self._chosen.clear()
+        self._refresh()
+
+    def _correct(self, position: int, word: str) -> None:
+        layer = self.ticked()[0]
+        axes = self._axes_or_a_proposal(layer)
+        roles = list(axes.roles)
+        roles[position] = _ROLES[word]
+        try:
+            self._chosen[str(layer.unique_id)] = Axes("custom", axes.labels, tuple(roles))
+        except ValueError as error:
+            self.failed.emit(error)
+        QTimer.singleShot(0, self._refresh)  # not while the box is still speaking
+
+
+def _is_ticked(item: Any) -> bool:
+    return bool(item.checkState() == Qt.CheckState.Checked)
+
+
+def _cores() -> int:
+    return os.cpu_count() or 1
