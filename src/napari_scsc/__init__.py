@@ -1,35 +1,71 @@
 """Interactive, multi-dimensional image restoration with sample-dependent sparse coding."""
 
-from typing import Any
+import importlib
+from typing import TYPE_CHECKING, Any
 
 from napari_scsc.__about__ import __version__
-from napari_scsc.axes import Axes
-from napari_scsc.bank import FilterBank
-from napari_scsc.files import FileFormatError
-from napari_scsc.lattice import LatticeSCSC
-from napari_scsc.learner import SCSC
-from napari_scsc.restore.denoise import denoise, iter_denoise
-from napari_scsc.restore.inpaint import inpaint, iter_inpaint
-from napari_scsc.restore.job import RestorationWarning, RestoreUpdate, estimate_noise
-from napari_scsc.restore.learning import iter_learn, learn
-from napari_scsc.restore.noise import Noise
-from napari_scsc.results import Code, Update, ZeroCodeWarning
-from napari_scsc.settings import Relative
+
+if TYPE_CHECKING:
+    from napari_scsc.axes import Axes
+    from napari_scsc.bank import FilterBank
+    from napari_scsc.files import FileFormatError
+    from napari_scsc.lattice import LatticeSCSC
+    from napari_scsc.learner import SCSC
+    from napari_scsc.plugin.session import open
+    from napari_scsc.restore.denoise import denoise, iter_denoise
+    from napari_scsc.restore.explain import Explanation, explain
+    from napari_scsc.restore.inpaint import inpaint, iter_inpaint
+    from napari_scsc.restore.job import RestorationWarning, RestoreUpdate, estimate_noise
+    from napari_scsc.restore.learning import iter_learn, learn
+    from napari_scsc.restore.noise import Noise
+    from napari_scsc.results import Code, Update, ZeroCodeWarning
+    from napari_scsc.settings import Relative
+
+# Where the names live. They are looked up when they are used: napari asks every plugin for
+# something at its start, and should not have to wait for FFTs and compilers.
+_HOMES = {
+    "Axes": "axes",
+    "Code": "results",
+    "Explanation": "restore.explain",
+    "FileFormatError": "files",
+    "FilterBank": "bank",
+    "LatticeSCSC": "lattice",
+    "Noise": "restore.noise",
+    "Relative": "settings",
+    "RestorationWarning": "restore.job",
+    "RestoreUpdate": "restore.job",
+    "SCSC": "learner",
+    "Update": "results",
+    "ZeroCodeWarning": "results",
+    "denoise": "restore.denoise",
+    "estimate_noise": "restore.job",
+    "explain": "restore.explain",
+    "inpaint": "restore.inpaint",
+    "iter_denoise": "restore.denoise",
+    "iter_inpaint": "restore.inpaint",
+    "iter_learn": "restore.learning",
+    "learn": "restore.learning",
+    "open": "plugin.session",
+}
 
 
 def __getattr__(name: str) -> Any:
-    """``napari_scsc.open`` is there, but napari is loaded only by whoever asks for it."""
-    if name == "open":
-        from napari_scsc.plugin.session import open as opened
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
+    globals()[name] = found
+    return found
 
-        return opened
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOMES})
 
 
 __all__ = [
     "SCSC",
     "Axes",
     "Code",
+    "Explanation",
     "FileFormatError",
     "FilterBank",
     "LatticeSCSC",
@@ -42,9 +78,11 @@ __all__ = [
     "__version__",
     "denoise",
     "estimate_noise",
+    "explain",
     "inpaint",
     "iter_denoise",
     "iter_inpaint",
     "iter_learn",
     "learn",
+    "open",
 ]

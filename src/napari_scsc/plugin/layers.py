@@ -119,9 +119,19 @@ def find_result(layers: Any, layer_id: str, task: str) -> Image | None:
 
 
 def is_ours(layer: Any) -> bool:
-    """Whether the layer is a result or a layer of filters, not a source."""
+    """Whether the layer is a result, a layer of filters or a plot, not a source."""
     entry = dict(layer.metadata).get(OURS)
-    return isinstance(entry, dict) and ("result_of" in entry or "bank" in entry)
+    return isinstance(entry, dict) and not {"result_of", "bank", "plot"}.isdisjoint(entry)
+
+
+def take_units(layer: Any, units: Any) -> None:
+    """Give a layer that has no units those of the others, its last axes as their last ones.
+
+    One layer in pixels among others would take the units away from all of them.
+    """
+    if units is not None:
+        own = ("pixel",) * layer.ndim + tuple(units)
+        layer.units = own[-layer.ndim :] if len(units) >= layer.ndim else own[len(units) :]
 
 
 def bank_of(layer: Any) -> FilterBank | None:

@@ -22,7 +22,6 @@ from qtpy.QtWidgets import (
     QVBoxLayout,
     QWidget,
 )
-from superqt import QCollapsible
 
 from napari_scsc.axes import Axes
 from napari_scsc.bank import FilterBank
@@ -31,7 +30,7 @@ from napari_scsc.plugin import layers, recipes
 from napari_scsc.plugin.compare_section import KEY, CompareSection
 from napari_scsc.plugin.jobs import Activity, Background, Job, Outcome, Report
 from napari_scsc.plugin.learn_section import LearnSection
-from napari_scsc.plugin.parts import Section, label, row
+from napari_scsc.plugin.parts import Section, fold, label, row
 from napari_scsc.plugin.preferences import preferences, remember, remembered
 from napari_scsc.plugin.restore_section import RestoreSection
 from napari_scsc.plugin.restoring import Restoring, make_room
@@ -337,10 +336,7 @@ class Dock(Section):
             ("Restore", self.restore_section),
             ("Compare", self.compare_section),
         ):
-            fold = QCollapsible(title)
-            fold.addWidget(section)  # which follows its size, as setContent does not
-            fold.expand(animate=False)
-            column.addWidget(fold)
+            column.addWidget(fold(title, section, unfolded=True))
             section.failed.connect(self._complain)
         column.addStretch()
         area = QScrollArea()
@@ -399,7 +395,7 @@ class Dock(Section):
         self.restore_section.quality_changed.connect(self._show_cost)
         self.restore_section.preview_wanted.connect(lambda: self.attempt(self.preview))
         self.restore_section.strength_moved.connect(self._preview_again)
-        self.plots.layer_wanted.connect(lambda made: self._viewer.add_layer(Layer.create(*made)))
+        self.plots.layer_wanted.connect(self._add_layer)
         self.plots.failed.connect(self._complain)
         self.plots.explaining_changed.connect(self._listen_to_clicks)
 
@@ -609,7 +605,12 @@ class Dock(Section):
 
     def _filters_to_layer(self) -> None:
         if self._bank is not None:
-            self._viewer.add_layer(Layer.create(*readers.bank_layer(self._bank, "base filters")))
+            self._add_layer(readers.bank_layer(self._bank, "base filters"))
+
+    def _add_layer(self, made: Any) -> None:
+        layer = Layer.create(*made)
+        layers.take_units(layer, self._viewer.layers.extent.units)
+        self._viewer.add_layer(layer)
 
     def _copy_script(self) -> None:
         clipboard: Any = QApplication.clipboard()

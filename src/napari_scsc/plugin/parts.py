@@ -43,10 +43,15 @@ def folded(title: str, *parts: Any) -> QCollapsible:
     """Fields behind a title that unfolds them."""
     inside = Section()
     inside.fill(*parts)
-    fold = QCollapsible(title)
-    fold.addWidget(inside)
-    fold.collapse(animate=False)
-    return fold
+    return fold(title, inside, unfolded=False)
+
+
+def fold(title: str, inside: QWidget, unfolded: bool) -> QCollapsible:
+    """A title that folds and unfolds a widget."""
+    made = QCollapsible(title, expandedIcon="▼", collapsedIcon="▶")
+    made.addWidget(inside)  # which follows its size, as setContent does not
+    (made.expand if unfolded else made.collapse)(animate=False)
+    return made
 
 
 def number(name: str, most: float, at_zero: str, tip: str) -> FloatSpinBox:

@@ -177,12 +177,12 @@ def cost(data: Any, axes: Axes, quality: plan.Quality, threads: int) -> Cost:
     lengths: dict[str, list[int]] = {"shift": [], "joint": [], "sample": []}
     for n, role in zip(image.shape, axes.roles, strict=True):
         lengths[role].append(n)
-    tiles, seconds = plan.work(tuple(lengths["shift"]), math.prod(lengths["joint"]), quality)
+    work = plan.work(tuple(lengths["shift"]), math.prod(lengths["joint"]), quality)
     samples = math.prod(lengths["sample"])
     one = math.prod(lengths["shift"]) * math.prod(lengths["joint"])
     # The result, the blend of one sample with its weights, and the arrays of one tile.
-    memory = one * samples * image.dtype.itemsize + 8 * one + 5 * 4 * plan.TILE_COEFFICIENTS
-    return Cost(memory, samples * seconds / threads, samples * tiles)
+    memory = one * samples * image.dtype.itemsize + 8 * one + work.memory
+    return Cost(memory, samples * work.seconds / threads, samples * work.tiles)
 
 
 def in_bytes(n: float) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Literal
 
 from napari_scsc.restore.basis import Basis
@@ -66,8 +67,17 @@ def tile_shape(
     return _tile_shape(shift, basis.patch, len(basis.vectors), passes)
 
 
-def work(shift: tuple[int, ...], n_joint: int, quality: Quality) -> tuple[int, float]:
-    """About how many tiles a sample has, and the seconds that one thread takes for it."""
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What one sample takes, about: tiles, seconds of one thread, bytes for the largest tile."""
+
+    tiles: int
+    seconds: float
+    memory: int
+
+
+def work(shift: tuple[int, ...], n_joint: int, quality: Quality) -> Work:
+    """What a sample takes, before anything of it was read."""
     n_mixtures = min(n_joint, _MIXTURES)
     patch = patch_shape(shift, n_mixtures, noisy=False)
     n_vectors = n_mixtures * math.prod(patch)
@@ -77,7 +87,9 @@ def work(shift: tuple[int, ...], n_joint: int, quality: Quality) -> tuple[int, f
         for n, s, o in zip(shift, size, overlap, strict=True)
     )
     seconds = _SECONDS[quality] * (1 if n_joint < _MIXTURES else _MIXING)
-    return tiles, seconds * math.prod(shift) / 1e6
+    # Coefficients of the tile, of its pilot, and what is gathered of both.
+    memory = 5 * 4 * math.prod(size) * n_vectors
+    return Work(tiles, seconds * math.prod(shift) / 1e6, memory)
 
 
 def _tile_shape(

@@ -130,7 +130,7 @@ def make_content(
     n_joint = min(n_joint or 0, n_axes)
     if weights is None:
         return Content(filters, labels, n_joint, None, np.zeros(0, int), by_use=False)
-    weights = np.nan_to_num(weights, posinf=0, neginf=0)
+    weights = np.nan_to_num(weights, posinf=0, neginf=0) + 0.0  # no minus before a zero
     if source.use is None:
         return Content(filters, labels, n_joint, weights, _by_length(weights), by_use=False)
     return Content(filters, labels, n_joint, weights, ranking.order(source.use), by_use=True)

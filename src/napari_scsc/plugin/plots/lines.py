@@ -97,4 +97,4 @@ def amount(value: float, scale: float, sign: str = "") -> str:
     if not 1e-4 <= scale < 1e6:
         return f"{value:{sign}.3g}"
     decimals = max(0, 2 - math.floor(math.log10(scale)))
-    return f"{value:{sign}.{decimals}f}"
+    return f"{value:{sign}z.{decimals}f}"
