@@ -10,7 +10,7 @@ from qtpy.QtCore import Signal
 from napari_scsc.axes import Axes
 from napari_scsc.bank import FilterBank
 from napari_scsc.plugin import recipes
-from napari_scsc.plugin.parts import Section, folded, label, number, row
+from napari_scsc.plugin.parts import Fold, Section, label, number, row
 from napari_scsc.plugin.plots import Plots
 
 _TILES = {"quick": 8, "balanced": 16, "thorough": 64}
@@ -63,8 +63,7 @@ class LearnSection(Section):
             "Learn", "Learn base filters B from the ticked layers", self.wanted.emit
         )
         self.plots = Plots()
-        self.plots.setMinimumHeight(330)
-        advanced = folded(
+        advanced = Fold(
             "advanced",
             label("0 stands for what suits the data."),
             self.model,

@@ -30,7 +30,7 @@ from napari_scsc.plugin import layers, recipes
 from napari_scsc.plugin.compare_section import KEY, CompareSection
 from napari_scsc.plugin.jobs import Activity, Background, Job, Outcome, Report
 from napari_scsc.plugin.learn_section import LearnSection
-from napari_scsc.plugin.parts import Section, fold, label, row
+from napari_scsc.plugin.parts import Fold, Section, label, row
 from napari_scsc.plugin.preferences import preferences, remember, remembered
 from napari_scsc.plugin.restore_section import RestoreSection
 from napari_scsc.plugin.restoring import Restoring, make_room
@@ -336,7 +336,7 @@ class Dock(Section):
             ("Restore", self.restore_section),
             ("Compare", self.compare_section),
         ):
-            column.addWidget(fold(title, section, unfolded=True))
+            column.addWidget(Fold(title, section, unfolded=True))
             section.failed.connect(self._complain)
         column.addStretch()
         area = QScrollArea()
@@ -365,24 +365,24 @@ class Dock(Section):
         self._status = label()
         # Always in sight, whatever the size of the screen.
         self._restore_button = self.button("Learn and denoise", "", self.restore)
-        self._pause_button = self.button("Pause", "Hold what runs, or let it go on", self.pause)
-        self._stop_button = self.button("Stop", "Stop; what was done so far stays", self.stop)
-        self._save = self.button("Save filters", "Write B to a file", self._save_dialog)
+        font = self._restore_button.font()
+        font.setBold(True)
+        self._restore_button.setFont(font)
+        self._pause_button = self.button("Pause", "", self.pause)
+        self._stop_button = self.button("Stop", "", self.stop)
+        self._save = self.button("Save filters", "", self._save_dialog)
         load = self.button("Load filters", "Read base filters from a file", self._load_dialog)
-        self._to_layer = self.button(
-            "Filters to layer", "Show B as a layer of filters", self._filters_to_layer
-        )
-        self._copy = self.button(
-            "Copy script", "The lines that do again what was done last", self._copy_script
-        )
+        self._to_layer = self.button("To layer", "", self._filters_to_layer)
+        self._copy = self.button("Copy script", "", self._copy_script)
         reset = self.button("Reset", "Forget the filters; every field as at first", self.reset)
         foot = Section()
         foot.fill(
             self._bar,
             self._status,
-            row(self._restore_button, self._pause_button, self._stop_button),
-            row(self._save, load),
-            row(self._to_layer, self._copy, reset),
+            self._restore_button,
+            row(self._pause_button, self._stop_button),
+            row(self._save, load, self._to_layer),
+            row(self._copy, reset),
         )
         layout: Any = foot.layout()
         layout.setContentsMargins(8, 4, 8, 8)
@@ -661,11 +661,21 @@ class Dock(Section):
             button.setEnabled(not why and job is None)
             button.setToolTip(why or ("It is running: stop it first" if job else tip))
         self._pause_button.setText("Resume" if self.paused else "Pause")
-        for button in (self._pause_button, self._stop_button):
-            button.setEnabled(self.busy)
-        for button in (self._save, self._to_layer):
-            button.setEnabled(self._bank is not None)
-        self._copy.setEnabled(bool(self._script))
+        no_filters = "There are no filters yet: learn some first"
+        for button, free, tip, reason in (
+            (self._pause_button, self.busy, "Hold what runs, or let it go on", "Nothing runs"),
+            (self._stop_button, self.busy, "Stop; what was done so far stays", "Nothing runs"),
+            (self._save, self._bank, "Write the base filters B to a file", no_filters),
+            (self._to_layer, self._bank, "Show the base filters B as a layer", no_filters),
+            (
+                self._copy,
+                self._script,
+                "The lines that do again what was done last",
+                "Nothing was done yet",
+            ),
+        ):
+            button.setEnabled(bool(free))
+            button.setToolTip(tip if free else reason)
 
     def _complain(self, error: Exception | str) -> None:
         words = str(error) or type(error).__name__

@@ -5,10 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from magicgui.widgets import Container, FloatSpinBox
-from qtpy.QtCore import Signal
-from qtpy.QtWidgets import QAbstractSpinBox, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
-from superqt import QCollapsible
+from magicgui.widgets import CheckBox, ComboBox, FloatSpinBox
+from qtpy.QtCore import Qt, Signal
+from qtpy.QtWidgets import (
+    QAbstractSpinBox,
+    QComboBox,
+    QFormLayout,
+    QHBoxLayout,
+    QLabel,
+    QPushButton,
+    QSizePolicy,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
 
 
 class Section(QWidget):
@@ -33,25 +43,51 @@ class Section(QWidget):
 
     def fill(self, *parts: Any) -> None:
         """Put parts from top to bottom: widgets of Qt, and fields of magicgui with their labels."""
+        stack(self, *parts)
+
+
+class Fold(QWidget):
+    """A title that folds and unfolds what is below it."""
+
+    def __init__(self, title: str, *parts: Any, unfolded: bool = False) -> None:
+        super().__init__()
+        self._title = title
+        self.head = QToolButton()
+        self.head.setAutoRaise(True)
+        self.head.setCheckable(True)
+        self.head.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly)
+        font = self.head.font()
+        font.setBold(True)
+        self.head.setFont(font)
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
+        self.inside = QWidget()
+        stack(self.inside, *parts)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(4)
-        self._forms = _stack(column, parts)  # a container must live as long as its widgets
+        column.setSpacing(2)
+        line = QHBoxLayout()
+        line.addWidget(self.head)
+        line.addStretch()
+        column.addLayout(line)
+        column.addWidget(self.inside)
+        self.head.toggled.connect(self._toggled)
+        self.head.setChecked(unfolded)
+        self._toggled(unfolded)
 
+    @property
+    def title(self) -> str:
+        """What it says."""
+        return self._title
 
-def folded(title: str, *parts: Any) -> QCollapsible:
-    """Fields behind a title that unfolds them."""
-    inside = Section()
-    inside.fill(*parts)
-    return fold(title, inside, unfolded=False)
+    @title.setter
+    def title(self, title: str) -> None:
+        self._title = title
+        self._toggled(self.head.isChecked())
 
-
-def fold(title: str, inside: QWidget, unfolded: bool) -> QCollapsible:
-    """A title that folds and unfolds a widget."""
-    made = QCollapsible(title, expandedIcon="▼", collapsedIcon="▶")
-    made.addWidget(inside)  # which follows its size, as setContent does not
-    (made.expand if unfolded else made.collapse)(animate=False)
-    return made
+    def _toggled(self, unfolded: bool) -> None:
+        self.inside.setVisible(unfolded)
+        self.head.setText(f"{'▾' if unfolded else '▸'} {self._title}")
+        self.head.setAccessibleName(f"{self._title}, {'unfolded' if unfolded else 'folded'}")
 
 
 def number(name: str, most: float, at_zero: str, tip: str) -> FloatSpinBox:
@@ -81,21 +117,37 @@ def row(*widgets: QWidget) -> QWidget:
     return box
 
 
-def _stack(column: QVBoxLayout, parts: tuple[Any, ...]) -> list[Any]:
-    """Add the parts; fields that follow each other share a form, so that their labels line up."""
-    forms: list[Any] = []
-    fields: list[Any] = []
-    for part in (*parts, None):
-        if part is not None and not isinstance(part, QWidget):
-            fields.append(part)
-            continue
-        if fields:
-            form = Container(labels=True)
-            form.margins = (0, 0, 0, 0)
-            form.extend(fields)  # one by one, or magicgui does not line up their labels
-            column.addWidget(form.native)
-            forms.append(form)
-            fields = []
-        if part is not None:
-            column.addWidget(part)
-    return forms
+def stack(box: QWidget, *parts: Any) -> None:
+    """Put parts into a box, from top to bottom.
+
+    Fields of magicgui get labels; one form for all of them, so that the labels line up.
+    """
+    form = QFormLayout(box)
+    form.setContentsMargins(0, 0, 0, 0)
+    form.setVerticalSpacing(4)
+    form.setHorizontalSpacing(8)
+    form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
+    form.setLabelAlignment(Qt.AlignmentFlag.AlignLeft)
+    for part in parts:
+        if isinstance(part, ComboBox):  # a long name must not widen the dock
+            part.native.setSizeAdjustPolicy(
+                QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
+            )
+            part.native.setMinimumContentsLength(8)
+        if isinstance(part, QWidget):
+            form.addRow(part)
+        elif isinstance(part, CheckBox):  # which says itself what it is
+            form.addRow(part.native)
+        else:
+            name = QLabel(part.label)
+            name.setToolTip(part.tooltip or "")
+            name.setBuddy(part.native)
+            form.addRow(name, part.native)
+
+
+def show_field(field: Any, yes: bool, name: str | None = None) -> None:
+    """Show or hide a field with its label, or call it something else."""
+    form: Any = field.native.parentWidget().layout()
+    form.setRowVisible(field.native, yes)
+    if name is not None:
+        form.labelForField(field.native).setText(name)

@@ -161,7 +161,7 @@ class Cost:
     def words(self) -> str:
         """The same in words."""
         tiles = f"{self.tiles} tile{'s' if self.tiles > 1 else ''}"
-        return f"{tiles} · needs {in_bytes(self.memory)}, about {_time(self.seconds)}"
+        return f"{tiles} · needs {in_bytes(self.memory)}, {_time(self.seconds)}"
 
 
 def describe(data: Any, axes: Axes) -> str:
@@ -195,9 +195,11 @@ def in_bytes(n: float) -> str:
 
 
 def _time(seconds: float) -> str:
+    if seconds < 10:
+        return "a few seconds"
     if seconds < 100:
-        return f"{max(1, round(seconds))} s"
-    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
+        return f"about {round(seconds)} s"
+    return f"about {seconds / 60:.0f} min" if seconds < 6000 else f"about {seconds / 3600:.1f} h"
 
 
 def region_in_view(source: Snapshot, layer: Any, dims: Any) -> tuple[slice, ...]:

@@ -13,7 +13,7 @@ from qtpy.QtCore import QTimer, Signal
 from napari_scsc.bank import FilterBank
 from napari_scsc.plugin import layers, recipes
 from napari_scsc.plugin.layers import Snapshot
-from napari_scsc.plugin.parts import Section, folded, label, number, row
+from napari_scsc.plugin.parts import Fold, Section, label, number, row, show_field
 from napari_scsc.restore.noise import Noise
 
 NO_LAYER = "no layer"
@@ -102,7 +102,7 @@ class RestoreSection(Section):
             self.missing_layer,
             self.saturated,
             row(self.preview),
-            folded("advanced", self.method, self.residual),
+            Fold("advanced", self.method, self.residual),
         )
         self._noise.hide()
         self._task_changed()
@@ -189,5 +189,5 @@ class RestoreSection(Section):
 
     def _task_changed(self) -> None:
         for field in (self.missing_layer, self.saturated):
-            field.visible = self.inpaints
+            show_field(field, self.inpaints)
         self.task_changed.emit()

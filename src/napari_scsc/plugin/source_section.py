@@ -14,11 +14,12 @@ from qtpy.QtWidgets import QListWidget, QListWidgetItem
 from napari_scsc import arrays
 from napari_scsc.axes import PRESETS, Axes, Role
 from napari_scsc.plugin import layers, recipes
-from napari_scsc.plugin.parts import Section, folded, label
+from napari_scsc.plugin.parts import Fold, Section, label, show_field
 
 _WORDS: dict[Role, str] = {"shift": "slide", "joint": "span", "sample": "separate"}
 _ROLES = {word: role for role, word in _WORDS.items()}
 _MOST_AXES = 6
+_MOST_ROWS = 5  # of the list; more are scrolled to
 _FOLLOWED = ("name", "data", "axis_labels")  # events of a layer that the section shows
 
 
@@ -41,7 +42,6 @@ class SourceSection(Section):
             "Tick the layers to learn from; the first ticked one is the one that is restored"
         )
         self._list.setAccessibleName("Layers to learn from")
-        self._list.setMaximumHeight(80)
         self._list.itemChanged.connect(self._refresh)
         self.kind = ComboBox(
             label="kind",
@@ -50,7 +50,7 @@ class SourceSection(Section):
         )
         self.kind.changed.connect(self._kind_changed)
         self._boxes = [self._axis_box(i) for i in range(_MOST_AXES)]
-        self._axes_fold = folded("axes", *self._boxes)
+        self._axes_fold = Fold("axes", *self._boxes)
         self._about = label()
         self.fill(self._list, self.kind, self._axes_fold, self._about)
 
@@ -75,7 +75,11 @@ class SourceSection(Section):
         by_id = {str(layer.unique_id): layer for layer in self._viewer.layers}
         found = [by_id[own] for own, item in self._items() if _is_ticked(item) and own in by_id]
         if not found:
-            raise ValueError("no image layer is ticked: open an image and tick it under Source")
+            raise ValueError(
+                "tick an image layer under Source"
+                if self._list.count()
+                else "open an image first, or try File > Open Sample > napari-scsc"
+            )
         return found
 
     @property
@@ -144,6 +148,9 @@ class SourceSection(Section):
             item.setCheckState(Qt.CheckState.Checked if own in ticked else Qt.CheckState.Unchecked)
             self._list.addItem(item)
         self._list.blockSignals(False)
+        rows = min(len(images), _MOST_ROWS)
+        self._list.setFixedHeight(rows * self._list.sizeHintForRow(0) + 2 * self._list.frameWidth())
+        self._list.setVisible(rows > 0)
         self._follow_each(images)
         self._refresh()
 
@@ -191,13 +198,16 @@ class SourceSection(Section):
             axes = self._axes_or_a_proposal(layer)
         roles = [] if axes is None else list(zip(axes.labels, axes.roles, strict=True))
         for position, box in enumerate(self._boxes):
-            box.visible = position < len(roles)
             if position < len(roles):
                 name, role = roles[position]
                 with box.changed.blocked():
-                    box.label, box.value = name, _WORDS[role]
+                    box.value = _WORDS[role]
+                show_field(box, True, name)
+            else:
+                show_field(box, False)
         words = ", ".join(f"{name} {_WORDS[role]}s" for name, role in roles)
-        self._axes_fold.setText(f"axes: {words}" if words else "axes")
+        self._axes_fold.title = f"axes: {words}"
+        self._axes_fold.setVisible(bool(words))
         self.changed.emit()
 
     def _axes_or_a_proposal(self, layer: Image) -> Axes:

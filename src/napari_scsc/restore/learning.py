@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -30,6 +31,8 @@ from napari_scsc.solver.prox import Ball
 Array = NDArray[Any]
 
 _TILE_VALUES = 128 * 128  # of a tile that is learned from
+_SMALLEST_TILE = 48 * 48
+_FEWEST_TILES = 16
 TILES = 16  # of one image, in one pass
 _FAINTEST = 1e-3  # of the range of an image: noise that is assumed where there is none
 
@@ -165,7 +168,7 @@ def _updates(
         noise = job.find_noise(source, sigma)
         working = Working(source, noise)
         level = max(working.sigma, _FAINTEST)
-        for place in draw_tiles(source, _TILE_VALUES * source.n_joint, most, seed):
+        for place in draw_tiles(source, _tile_values(source), most, seed):
             if tick:
                 tick()
             values = working.to_work(source.read(*place)) / np.float32(level)
@@ -174,8 +177,22 @@ def _updates(
         yield RestoreUpdate("noise", 0.0, f"noise level {noise.sigma:.3g}", noise=noise)
     if not tiles:
         raise ValueError("every tile of the images has missing values: inpaint them first")
-    found = yield from fit(tiles)
+    # The tiles are in noise levels, but PSNR is understood as relative to the range of values.
+    peak = 20 * math.log10(max(max(np.ptp(tile) for tile in tiles), 1e-30))
+    found = None
+    for update in fit(tiles):
+        found = update.bank
+        assert update.learned is not None
+        learned = replace(update.learned, psnr=update.learned.psnr + peak)
+        yield replace(update, learned=learned)
+    assert found is not None
     yield RestoreUpdate("done", 1.0, f"{found.n_base} base filters", bank=found)
+
+
+def _tile_values(source: Source) -> int:
+    """Values of a tile: smaller where the image is, so that there is something to follow."""
+    points = math.prod(source.shift) * len(source.samples()) // _FEWEST_TILES
+    return min(max(points, _SMALLEST_TILE), _TILE_VALUES) * source.n_joint
 
 
 def learning(

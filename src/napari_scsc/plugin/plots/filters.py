@@ -42,7 +42,7 @@ class FilterPanel(Panel):
         self.picture.stepped.connect(self._step)
         self.positions = Positions()
         self.scale = ColourBar("Each filter has its own scale: this is that of the outlined one")
-        self.text = TextLine()
+        self.text = TextLine(lines=2)
         self.spectrum = pg.PlotWidget()
         self.spectrum.setAccessibleName("Spectrum at the outlined filter's chosen point")
         self._spectrum = theme.curve(self.spectrum.getPlotItem())
@@ -58,15 +58,17 @@ class FilterPanel(Panel):
         layout.addWidget(self.picture, 1)
         for widget in (self.positions, self.spectrum, self.scale, self.text):
             layout.addWidget(widget)
+        layout.addStretch()  # while there is no picture, the hint stays at the top
         self.draw(None, ())
 
     def draw(self, content: Content | None, index: tuple[int, ...]) -> None:
         """Show all filters, at that position of the other axes."""
         self._content = content
         self.spectrum.setVisible(content is not None and content.spectral)
+        for widget in (self.picture, self.scale):
+            widget.setVisible(content is not None)
         if content is None:
             self.picture.clear()
-            self.scale.set_limit(None)
             self.text.say("The base filters appear here while they are learned.")
             return
         here: tuple[Any, ...] = (slice(None), *index)

@@ -129,9 +129,9 @@ class ColourBar(QWidget):
 
     def set_limit(self, limit: float | None) -> None:
         """Say what full colour stands for."""
-        self.low.setText("" if limit is None else f"{-limit:.2g}")
-        self.high.setText("" if limit is None else f"{limit:.2g}")
-        self.setAccessibleName("" if limit is None else f"Colours from {-limit:.2g} to {limit:.2g}")
+        self.low.setText("" if limit is None else f"{-limit:.3g}")
+        self.high.setText("" if limit is None else f"{limit:.3g}")
+        self.setAccessibleName("" if limit is None else f"Colours from {-limit:.3g} to {limit:.3g}")
 
 
 class _Ramp(QWidget):

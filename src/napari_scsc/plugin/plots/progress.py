@@ -48,6 +48,7 @@ class ProgressPanel(Panel):
         layout = theme.column(self)
         layout.addWidget(self.view, 1)
         layout.addWidget(self.text)
+        layout.addStretch()  # while there are no curves, the hint stays at the top
         self.draw(None, ())
 
     def append(self, update: Update) -> None:
@@ -75,6 +76,7 @@ class ProgressPanel(Panel):
     def draw(self, content: Content | None, index: tuple[int, ...]) -> None:
         """Show the curves as far as they go."""
         numbers = self._numbers()
+        self.view.setVisible(len(numbers) > 0)
         seconds = numbers[:, 1]
         values = numbers[:, 2:] * (1, 100, 1)
         for i, curve in enumerate(self.curves):

@@ -41,16 +41,18 @@ class WeightPanel(Panel):
         layout.addWidget(self.picture, 1)
         layout.addWidget(self.scale)
         layout.addLayout(beside)
+        layout.addStretch()  # while there is no picture, the hint stays at the top
         self.draw(None, ())
 
     def draw(self, content: Content | None, index: tuple[int, ...]) -> None:
         """Show the weights, and a column's filter at that position of its other axes."""
         self._content, self._index = content, index
+        known = content is not None and content.weights is not None
+        for widget in (self.picture, self.scale, self.composed):
+            widget.setVisible(known)
         if content is None or content.weights is None:
             self._content = None
             self.picture.clear()
-            self.scale.set_limit(None)
-            self.composed.show_picture(None)
             self.text.say("The weights of each sample appear here while it is learned from.")
             return
         limit = _limit(content.weights)

@@ -71,6 +71,7 @@ class Plots(QWidget):
         self._stale = set(range(len(self._panels)))
         self.tabs = QTabWidget()
         self.tabs.setDocumentMode(True)
+        self.tabs.tabBar().setDrawBase(False)
         self.tabs.setAccessibleName("Live plots")
         for panel in self._panels:
             self.tabs.setTabToolTip(self.tabs.addTab(panel, panel.title), panel.tip)
@@ -242,6 +243,7 @@ class Plots(QWidget):
         """Something arrived: every tab is out of date."""
         self._content = None
         self._stale = set(range(len(self._panels)))
+        self.updateGeometry()
         self._schedule()
 
     def _turn(self) -> None:
@@ -305,4 +307,8 @@ class Plots(QWidget):
 
     def sizeHint(self) -> QSize:
         """What fits a dock."""
-        return QSize(340, 420)
+        return QSize(340, self.minimumSizeHint().height() + (80 if self._source else 0))
+
+    def minimumSizeHint(self) -> QSize:
+        """Little room while there is nothing to see."""
+        return QSize(200, 130 if self._source is None else 340)
