@@ -22,7 +22,7 @@ _KIND = "napari-scsc filter bank"
 _VERSION = 1
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class FilterBank:
     """Learned base filters.
 
@@ -67,6 +67,10 @@ class FilterBank:
         object.__setattr__(self, "weights", weights)
         for name in ("settings", "info"):
             object.__setattr__(self, name, MappingProxyType(_as_json(getattr(self, name), name)))
+
+    def __repr__(self) -> str:
+        lengths = " x ".join(map(str, self.filters.shape[1:]))
+        return f"FilterBank({self.n_base} filters, {lengths}, id {self.id})"
 
     def __reduce__(self) -> tuple[Any, ...]:  # a mapping proxy cannot be pickled
         arguments = (self.filters, self.n_joint, self.weights, dict(self.settings), dict(self.info))

@@ -80,9 +80,15 @@ def guess(layer: Image) -> Axes:
         return PRESETS[kind]
     try:
         return resolve(shape, labels=labels, name=layer.name, rgb=layer.rgb)
-    except ValueError:
+    except ValueError as error:
         if not layer.rgb:
-            raise
+            kinds = [kind for kind, axes in PRESETS.items() if len(axes.labels) == len(shape)]
+            lengths = " x ".join(map(str, shape))
+            raise ValueError(
+                f"{layer.name} ({lengths}) could be {' or '.join(kinds)}: choose its kind"
+                if kinds
+                else f"{layer.name} ({lengths}): {error}"
+            ) from None
     # Colours whose other axes nobody has named: each picture by itself.
     return fallback(shape, rgb=True)
 

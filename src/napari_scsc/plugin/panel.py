@@ -208,7 +208,7 @@ class Dock(Section):
         def finish(outcome: Outcome) -> None:
             self._learning = None
             if outcome.last is not None and outcome.last.bank is not None:
-                self._take(outcome.last.bank, lines, learned=True)
+                self._take(outcome.last.bank, _made_by(lines, outcome), learned=True)
             self._finish(outcome, f"{self._bank.n_base if self._bank else 'no'} base filters")
 
         self._learning = self._run(lambda tick: request.updates(images, tick), finish, "Learning")
@@ -392,6 +392,7 @@ class Dock(Section):
         self.source_section.changed.connect(self._source_changed)
         self.learn_section.wanted.connect(lambda: self.attempt(self.learn))
         self.restore_section.task_changed.connect(self._show_state)
+        self.restore_section.task_changed.connect(self._show_cost)
         self.restore_section.quality_changed.connect(self._show_cost)
         self.restore_section.preview_wanted.connect(lambda: self.attempt(self.preview))
         self.restore_section.strength_moved.connect(self._preview_again)
@@ -503,7 +504,7 @@ class Dock(Section):
             last = outcome.last
             bank = None if last is None else last.bank
             if bank is not None and bank_lines is not None:
-                self._take(bank, bank_lines, learned=True)
+                self._take(bank, _made_by(bank_lines, outcome), learned=True)
             restoring.finish(outcome.how, bank)
             if outcome.how == "done" and self.residual and not restoring.preview:
                 self.compare_section.show_residual(restoring)
@@ -576,7 +577,8 @@ class Dock(Section):
             self.attempt(self.preview)
 
     def _refuse_what_cannot_fit(self, source: layers.Snapshot, threads: int | None) -> None:
-        cost = recipes.cost(source.data, source.axes, self.quality, threads or 1)
+        task = self.restore_section.wanted
+        cost = recipes.cost(source.data, source.axes, task, self.quality, threads or 1)
         free = psutil.virtual_memory().available
         _refuse_if(
             cost.memory > free,
@@ -633,15 +635,13 @@ class Dock(Section):
     # --- showing --------------------------------------------------------------------------------
 
     def _show_cost(self) -> None:
-        self.source_section.show_cost(self.quality, preferences().threads)
+        self.source_section.show_cost(
+            self.restore_section.wanted, self.quality, preferences().threads
+        )
 
     def _show_state(self, _value: Any = None) -> None:
         """Which buttons can be pressed, and what they will do."""
-        try:
-            self.source_section.ticked()
-            why = ""
-        except ValueError as error:
-            why = str(error)
+        why = self.source_section.problem()
         verb = self.task.lower()
         words = verb.capitalize() if self._bank is not None else f"Learn and {verb}"
         self._restore_button.setText(words)
@@ -698,6 +698,13 @@ class Dock(Section):
         """The end of its jobs."""
         self._detach()
         super().closeEvent(event)
+
+
+def _made_by(lines: list[str], outcome: Outcome) -> list[str]:
+    """The lines of a script that made filters, with a word if they were not let to the end."""
+    if outcome.how == "done" or outcome.last is None or outcome.last.stage != "learn":
+        return lines
+    return [f"# In the dock it was stopped: {outcome.last.message}.", *lines]
 
 
 def _refuse_if(condition: bool, why: str) -> None:

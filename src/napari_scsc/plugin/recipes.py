@@ -22,6 +22,7 @@ from napari_scsc.restore.job import Updates
 from napari_scsc.restore.learning import iter_learn
 
 _VIEWED = 384  # pixels along a side of a preview
+_ROUNDS = 5  # what inpainting takes, in times that denoising takes: more with more holes
 _SLAB = 9  # planes of a preview along an axis that is not in view
 # What a script may have to import, and from where.
 _NAMES = {
@@ -171,7 +172,7 @@ def describe(data: Any, axes: Axes) -> str:
     return f"{' x '.join(map(str, image.shape))} {image.dtype} · {in_bytes(size)} · {axes.kind}"
 
 
-def cost(data: Any, axes: Axes, quality: plan.Quality, threads: int) -> Cost:
+def cost(data: Any, axes: Axes, task: str, quality: plan.Quality, threads: int) -> Cost:
     """What restoring the data will take."""
     image = arrays.view(data)
     lengths: dict[str, list[int]] = {"shift": [], "joint": [], "sample": []}
@@ -182,7 +183,8 @@ def cost(data: Any, axes: Axes, quality: plan.Quality, threads: int) -> Cost:
     one = math.prod(lengths["shift"]) * math.prod(lengths["joint"])
     # The result, the blend of one sample with its weights, and the arrays of one tile.
     memory = one * samples * image.dtype.itemsize + 8 * one + work.memory
-    return Cost(memory, samples * work.seconds / threads, samples * work.tiles)
+    rounds = 1 if task == "denoised" else _ROUNDS
+    return Cost(memory, rounds * samples * work.seconds / threads, samples * work.tiles)
 
 
 def in_bytes(n: float) -> str:

@@ -10,6 +10,7 @@ from magicgui.widgets import CheckBox, ComboBox, FloatSlider
 from napari.layers import Image, Labels, Shapes
 from qtpy.QtCore import QTimer, Signal
 
+from napari_scsc import arrays
 from napari_scsc.bank import FilterBank
 from napari_scsc.plugin import layers, recipes
 from napari_scsc.plugin.layers import Snapshot
@@ -63,7 +64,7 @@ class RestoreSection(Section):
             tooltip="1 takes away the noise that is there; less is gentler, more is smoother",
         )
         self.missing_layer = ComboBox(
-            label="missing",
+            label="mask",
             choices=self._masks,
             tooltip="A layer of Labels (not zero) or Shapes that covers what is missing. "
             "NaN is always missing",
@@ -86,6 +87,7 @@ class RestoreSection(Section):
         self._redo.setInterval(250)
         self._redo.timeout.connect(self.strength_moved)
         self.strength.changed.connect(lambda _value: self._redo.start())
+        self.sigma.changed.connect(self._sigma_changed)
         self.task.changed.connect(lambda _value: self._task_changed())
         self.quality.changed.connect(lambda _value: self.quality_changed.emit())
         self.preview = self.button(
@@ -132,8 +134,7 @@ class RestoreSection(Section):
             options["sigma"] = self.sigma.value
         if _METHODS[self.method.value] != "scsc":
             options["method"] = _METHODS[self.method.value]
-        task = _TASKS[self.task.value]
-        return recipes.Restore(task, source.axes, options, bank if fits else None, threads)
+        return recipes.Restore(self.wanted, source.axes, options, bank if fits else None, threads)
 
     def missing(self, image: Image) -> Callable[[], Any]:
         """What says where the image is missing, all together: to be called in the worker."""
@@ -142,6 +143,11 @@ class RestoreSection(Section):
         drawn = self._mask_layer()
         found = None if drawn is None else layers.missing_from(drawn, image)
         data = image.data if self.saturated.value else None
+        may_hold_nan = arrays.view(image.data).dtype.kind == "f"
+        if found is None and data is None and not may_hold_nan:
+            raise ValueError(
+                "nothing is marked as missing: choose a Labels or Shapes layer as the mask"
+            )
 
         def together() -> Any:
             masks = [] if found is None else [found]
@@ -150,6 +156,11 @@ class RestoreSection(Section):
             return np.logical_or.reduce(masks) if masks else None
 
         return together
+
+    @property
+    def wanted(self) -> str:
+        """What a result of the task is called."""
+        return _TASKS[self.task.value]
 
     def mask_words(self, name: str) -> list[str]:
         """The same as expressions for a script about the layer of that name."""
@@ -190,4 +201,10 @@ class RestoreSection(Section):
     def _task_changed(self) -> None:
         for field in (self.missing_layer, self.saturated):
             show_field(field, self.inpaints)
+        self.sigma.native.setSpecialValueText("none" if self.inpaints else "auto")
+        self._sigma_changed()
         self.task_changed.emit()
+
+    def _sigma_changed(self, _value: Any = None) -> None:
+        # Where nothing is known to be noise, there is nothing to be stronger or weaker about.
+        self.strength.enabled = not self.inpaints or self.sigma.value > 0

@@ -41,7 +41,12 @@ def with_holes() -> list[LayerData]:
     from napari_scsc import samples
 
     image, missing = samples.with_holes()
-    labels = {"name": "missing", "axis_labels": ("y", "x"), "opacity": 0.5}
+    labels = {
+        "name": "missing",
+        "axis_labels": ("y", "x"),
+        "opacity": 0.7,
+        "colormap": {1: "orange", None: "transparent"},
+    }
     return [
         _image(image, "tissue with holes", "image"),
         (missing.astype("uint8"), labels, "labels"),

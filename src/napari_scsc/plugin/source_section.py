@@ -17,6 +17,7 @@ from napari_scsc.plugin import layers, recipes
 from napari_scsc.plugin.parts import Fold, Section, label, show_field
 
 _WORDS: dict[Role, str] = {"shift": "slide", "joint": "span", "sample": "separate"}
+_ADVERBS: dict[Role, str] = {"shift": "slides", "joint": "spanned", "sample": "separate"}
 _ROLES = {word: role for role, word in _WORDS.items()}
 _MOST_AXES = 6
 _MOST_ROWS = 5  # of the list; more are scrolled to
@@ -100,26 +101,43 @@ class SourceSection(Section):
 
     def axes_of(self, layer: Image) -> Axes:
         """What the axes of a layer are; ValueError says what has to be told."""
+        shape = arrays.view(layer.data).shape
         chosen = self._chosen.get(str(layer.unique_id))
-        if chosen is not None and len(chosen.labels) == len(arrays.view(layer.data).shape):
+        if chosen is not None and len(chosen.labels) == len(shape):
             return chosen
-        if self.kind.value in PRESETS:
-            return PRESETS[self.kind.value]
-        return layers.guess(layer)
+        preset = PRESETS.get(self.kind.value)
+        if preset is None:
+            return layers.guess(layer)
+        if len(preset.labels) != len(shape):
+            raise ValueError(
+                f"a layer of the kind {preset.kind} has the axes {', '.join(preset.labels)}, but "
+                f"{layer.name} has {len(shape)} ({_lengths(shape)}): choose another kind"
+            )
+        return preset
+
+    def problem(self) -> str:
+        """Why nothing can be learned from or restored yet; empty if it can."""
+        try:
+            for layer in self.ticked():
+                self.axes_of(layer)
+        except (ValueError, TypeError) as error:
+            return str(error)
+        return ""
 
     def snapshots(self) -> list[layers.Snapshot]:
         """The ticked layers as they are now."""
         return [layers.snapshot(layer, self.axes_of(layer)) for layer in self.ticked()]
 
-    def show_cost(self, quality: Any, threads: int | None) -> None:
+    def show_cost(self, task: str, quality: Any, threads: int | None) -> None:
         """Say what the first ticked layer is, and what restoring it takes."""
-        try:
-            layer = self.ticked()[0]
-            axes = self.axes_of(layer)
-            cost = recipes.cost(layer.data, axes, quality, threads or _cores())
-            self._about.setText(f"{recipes.describe(layer.data, axes)}\n{cost.words}")
-        except ValueError as error:
-            self._about.setText(str(error))
+        problem = self.problem()
+        if problem:
+            self._about.setText(problem)
+            return
+        layer = self.ticked()[0]
+        axes = self.axes_of(layer)
+        cost = recipes.cost(layer.data, axes, task, quality, threads or _cores())
+        self._about.setText(f"{recipes.describe(layer.data, axes)}\n{cost.words}")
 
     @property
     def about(self) -> str:
@@ -205,7 +223,7 @@ class SourceSection(Section):
                 show_field(box, True, name)
             else:
                 show_field(box, False)
-        words = ", ".join(f"{name} {_WORDS[role]}s" for name, role in roles)
+        words = ", ".join(f"{name} {_ADVERBS[role]}" for name, role in roles)
         self._axes_fold.title = f"axes: {words}"
         self._axes_fold.setVisible(bool(words))
         self.changed.emit()
@@ -232,6 +250,10 @@ class SourceSection(Section):
         except ValueError as error:
             self.failed.emit(error)
         QTimer.singleShot(0, self._refresh)  # not while the box is still speaking
+
+
+def _lengths(shape: tuple[int, ...]) -> str:
+    return " x ".join(map(str, shape))
 
 
 def _is_ticked(item: Any) -> bool:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _HINT = "Click a pixel of the image while this tab is open to see which filters made it."
 _NO_PICTURES = "The filters have changed since: click again to see them."
-_SIDE = 30  # pixels of a filter's picture
+_SIDE = 24  # pixels of a filter's picture
 _NAMES, _AMOUNTS = 0, 2  # columns, on both sides of the bars
 
 
