@@ -82,10 +82,14 @@ def guess(layer: Image) -> Axes:
         return resolve(shape, labels=labels, name=layer.name, rgb=layer.rgb)
     except ValueError as error:
         if not layer.rgb:
-            kinds = [kind for kind, axes in PRESETS.items() if len(axes.labels) == len(shape)]
+            kinds = [
+                kind
+                for kind, axes in PRESETS.items()
+                if len(axes.labels) == len(shape) and kind != "rgb"
+            ]
             lengths = " x ".join(map(str, shape))
             raise ValueError(
-                f"{layer.name} ({lengths}) could be {' or '.join(kinds)}: choose its kind"
+                f"{layer.name} ({lengths}) could be of the kind {', '.join(kinds)}: choose one"
                 if kinds
                 else f"{layer.name} ({lengths}): {error}"
             ) from None

@@ -330,13 +330,15 @@ class Dock(Section):
         inside = QWidget()
         column = QVBoxLayout(inside)
         column.setContentsMargins(6, 6, 6, 6)
+        column.setSpacing(10)
         for title, section in (
             ("Source", self.source_section),
             ("Learn", self.learn_section),
             ("Restore", self.restore_section),
             ("Compare", self.compare_section),
         ):
-            column.addWidget(Fold(title, section, unfolded=True))
+            grows = section is self.learn_section
+            column.addWidget(Fold(title, section, section=True, grows=grows), 1 if grows else 0)
             section.failed.connect(self._complain)
         column.addStretch()
         area = QScrollArea()
@@ -372,7 +374,7 @@ class Dock(Section):
         self._stop_button = self.button("Stop", "", self.stop)
         self._save = self.button("Save filters", "", self._save_dialog)
         load = self.button("Load filters", "Read base filters from a file", self._load_dialog)
-        self._to_layer = self.button("To layer", "", self._filters_to_layer)
+        self._to_layer = self.button("Filters to layer", "", self._filters_to_layer)
         self._copy = self.button("Copy script", "", self._copy_script)
         reset = self.button("Reset", "Forget the filters; every field as at first", self.reset)
         foot = Section()
@@ -381,8 +383,8 @@ class Dock(Section):
             self._status,
             self._restore_button,
             row(self._pause_button, self._stop_button),
-            row(self._save, load, self._to_layer),
-            row(self._copy, reset),
+            row(self._save, load),
+            row(self._to_layer, self._copy, reset),
         )
         layout: Any = foot.layout()
         layout.setContentsMargins(8, 4, 8, 8)

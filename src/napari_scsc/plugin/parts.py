@@ -47,19 +47,22 @@ class Section(QWidget):
 
 
 class Fold(QWidget):
-    """A title that folds and unfolds what is below it."""
+    """A title that folds and unfolds what is below it.
 
-    def __init__(self, title: str, *parts: Any, unfolded: bool = False) -> None:
+    A ``section`` has a bold title and begins unfolded; one that ``grows`` takes spare room.
+    """
+
+    def __init__(self, title: str, *parts: Any, section: bool = False, grows: bool = False) -> None:
         super().__init__()
         self._title = title
+        self._grows = grows
         self.head = QToolButton()
         self.head.setAutoRaise(True)
         self.head.setCheckable(True)
         self.head.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly)
         font = self.head.font()
-        font.setBold(True)
+        font.setBold(section)
         self.head.setFont(font)
-        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
         self.inside = QWidget()
         stack(self.inside, *parts)
         column = QVBoxLayout(self)
@@ -71,8 +74,8 @@ class Fold(QWidget):
         column.addLayout(line)
         column.addWidget(self.inside)
         self.head.toggled.connect(self._toggled)
-        self.head.setChecked(unfolded)
-        self._toggled(unfolded)
+        self.head.setChecked(section)
+        self._toggled(section)
 
     @property
     def title(self) -> str:
@@ -86,6 +89,10 @@ class Fold(QWidget):
 
     def _toggled(self, unfolded: bool) -> None:
         self.inside.setVisible(unfolded)
+        height = (
+            QSizePolicy.Policy.Expanding if unfolded and self._grows else QSizePolicy.Policy.Maximum
+        )
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, height)
         self.head.setText(f"{'▾' if unfolded else '▸'} {self._title}")
         self.head.setAccessibleName(f"{self._title}, {'unfolded' if unfolded else 'folded'}")
 
@@ -104,6 +111,7 @@ def label(text: str = "") -> QLabel:
     """Text that wraps."""
     made = QLabel(text)
     made.setWordWrap(True)
+    made.setMinimumWidth(240)  # else room is kept for the many lines of a narrower one
     return made
 
 

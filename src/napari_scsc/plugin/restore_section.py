@@ -15,6 +15,7 @@ from napari_scsc.bank import FilterBank
 from napari_scsc.plugin import layers, recipes
 from napari_scsc.plugin.layers import Snapshot
 from napari_scsc.plugin.parts import Fold, Section, label, number, row, show_field
+from napari_scsc.restore import plan
 from napari_scsc.restore.noise import Noise
 
 NO_LAYER = "no layer"
@@ -44,9 +45,10 @@ class RestoreSection(Section):
         )
         self.quality = ComboBox(
             label="quality",
-            choices=["fast", "balanced", "best"],
+            choices=list(plan.QUALITIES),
             value="balanced",
-            tooltip="What to spend: about 1 : 4 : 8 in time",
+            tooltip="What to spend: fast, balanced and best take about 1 : 4 : 8 in time; a draft "
+            "takes next to none, and is good for a look at a large volume",
         )
         self.sigma = number(
             "noise",

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from napari_scsc.restore import groups
 from napari_scsc.restore.basis import Basis
+from napari_scsc.restore.draft import draft
 from napari_scsc.restore.patches import PatchGrid
 from napari_scsc.solver.threads import single_threaded
 
@@ -31,7 +32,8 @@ class Passes:
     first_reach, second_reach : tuple of int
         How far from a reference similar patches are looked for.
     first_size, second_size : int
-        Patches of a group in the thresholding and in the Wiener pass; 0 leaves the second out.
+        Patches of a group in the thresholding and in the Wiener pass; 0 leaves the second out,
+        and both 0 make a draft, without groups.
     strength : float
         Noise level that the thresholding pass assumes, relative to sigma.
     """
@@ -42,6 +44,11 @@ class Passes:
     first_size: int = 32
     second_size: int = 64
     strength: float = 0.9
+
+    @property
+    def is_draft(self) -> bool:
+        """Whether there are no groups."""
+        return self.first_size == 0
 
     @property
     def n_passes(self) -> int:
@@ -80,6 +87,11 @@ class Chain:
         self, sample: Array, sigma: float, wanted: Array | None = None
     ) -> Iterator[Array]:
         """What ``denoise`` has after each pass; the last one is its result."""
+        if self._passes.is_draft:
+            with single_threaded():
+                estimate = draft(sample, self._basis, sigma, self._tick)
+            yield estimate
+            return
         grid = PatchGrid(len(sample), sample.shape[1:], self._basis.patch)
         references = self._references(grid, wanted)
         with single_threaded():

@@ -53,8 +53,9 @@ def denoise(
         estimated, and may depend on brightness.
     strength : float
         1 takes away the noise that is there; less is gentler, more is smoother.
-    quality : {"fast", "balanced", "best"}
-        What to spend: about 1 : 4 : 8 in time.
+    quality : {"draft", "fast", "balanced", "best"}
+        What to spend: about 1/50 : 1 : 4 : 8 in time. A draft thresholds each patch by itself,
+        and is some 3 dB behind the others.
     method : {"scsc", "scsc-paper", "ocsc-paper"}
         "scsc" groups similar patches, each group with weights of its own. The others are the
         inference of the paper, and of its predecessor, for comparison.

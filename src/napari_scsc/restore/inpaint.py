@@ -23,7 +23,7 @@ from napari_scsc.restore.source import Region, Source, Working, check_sigma, ope
 
 Array = NDArray[Any]
 
-_ROUNDS = {"fast": 8, "balanced": 12, "best": 20}
+_ROUNDS = {"draft": 8, "fast": 8, "balanced": 12, "best": 20}
 _FIRST, _LAST = 2.0, 0.11  # noise levels of the rounds, in errors of the first guess
 _FURTHER = 1.8  # a round moves the missing values that much further than the denoiser says
 _MIXING_ROUNDS = 16  # of the joint values alone, before the first round with filters

@@ -37,7 +37,7 @@ class Picture(QWidget):
         self.view = pg.PlotWidget()
         self.view.setAccessibleName(name)
         self.view.setAccessibleDescription("The arrow keys choose what is outlined")
-        self.view.setMinimumHeight(120)
+        self.view.setMinimumHeight(160)
         self.plot = self.view.getPlotItem()
         self.plot.getViewBox().invertY(True)
         if axes is None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from qtpy.QtCore import QBuffer, QEvent, QSize, QTimer, Signal
 from qtpy.QtGui import QHideEvent, QShowEvent
-from qtpy.QtWidgets import QTabWidget, QVBoxLayout, QWidget
+from qtpy.QtWidgets import QSizePolicy, QTabWidget, QVBoxLayout, QWidget
 
 from napari_scsc.plugin.plots.buttons import Buttons, ask_path
 from napari_scsc.plugin.plots.content import Array, Content, Ranking, Source, make_content
@@ -75,6 +75,7 @@ class Plots(QWidget):
         self.tabs.setAccessibleName("Live plots")
         for panel in self._panels:
             self.tabs.setTabToolTip(self.tabs.addTab(panel, panel.title), panel.tip)
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Expanding)
         self.buttons = Buttons()
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
