@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from concurrent.futures import Executor
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,8 @@ from numpy.typing import NDArray
 from napari_scsc.axes import Axes
 from napari_scsc.bank import FilterBank
 from napari_scsc.restore import job, learning, paper, plan
-from napari_scsc.restore.chain import Chain
+from napari_scsc.restore.basis import Basis
+from napari_scsc.restore.chain import Chain, Passes
 from napari_scsc.restore.job import Options, RestoreUpdate, Updates
 from napari_scsc.restore.source import Region, Source, Working, check_sigma, open_image
 
@@ -162,26 +164,56 @@ def _updates(source: Source, options: Options, tick: job.Tick | None) -> Updates
             for place in learning.places_to_learn_from(source, options.seed)
         ]
         bank = yield from learning.learning(tiles, source, sigma, options.seed, tick)
-    bases = job.bases(bank, options.quality)
-    passes = [plan.passes(basis.patch, options.quality) for basis in bases]
+    restorer = Denoiser.of(bank, source, working, sigma, options.quality)
+    common = replace(found, stage="restore", bank=bank)
     with job.workers(options.n_jobs) as executor:
-        chains = [
-            Chain(basis, own, executor, tick) for basis, own in zip(bases, passes, strict=True)
-        ]
-
-        def restore(index: tuple[int, ...], part: Region) -> Iterator[tuple[float, Array]]:
-            mixed = bases[0].project(working.to_work(source.read(index, part)))
-            finished: list[Array] = []
-            total = sum(own.n_passes for own in passes)
-            seen = 0
-            for chain in chains:
-                for estimate in chain.estimates(mixed, sigma):
-                    seen += 1
-                    yield seen / total, bases[0].back(np.mean([*finished, estimate], axis=0))
-                finished.append(estimate)
-
-        size, overlap = plan.tile_shape(source.shift, bases[0], passes[0])
-        common = replace(found, stage="restore", bank=bank)
         yield from job.tile_by_tile(
-            source, working, restore, size, overlap, common, out=options.out
+            source, restorer, common, out=options.out, executor=executor, tick=tick
         )
+
+
+@dataclass(frozen=True)
+class Denoiser(job.Restorer):
+    """Groups of similar patches, in one basis or in the mean of several."""
+
+    working: Working
+    size: tuple[int, ...]
+    overlap: tuple[int, ...]
+    bases: tuple[Basis, ...]
+    passes: tuple[Passes, ...]
+    sigma: float
+
+    @classmethod
+    def of(
+        cls,
+        bank: FilterBank,
+        source: Source,
+        working: Working,
+        sigma: float,
+        quality: plan.Quality,
+    ) -> Denoiser:
+        """What suits a bank and a source; ``sigma`` is in working values."""
+        bases = tuple(job.bases(bank, quality))
+        passes = tuple(plan.passes(basis.patch, quality) for basis in bases)
+        size, overlap = plan.tile_shape(source.shift, bases[0], passes[0])
+        return cls(working, size, overlap, bases, passes, sigma)
+
+    def estimates(
+        self,
+        source: Source,
+        index: tuple[int, ...],
+        part: Region,
+        executor: Executor | None = None,
+        tick: job.Tick | None = None,
+    ) -> Iterator[tuple[float, Array]]:
+        """The mean of the bases so far, after each pass."""
+        mixed = self.bases[0].project(self.working.to_work(source.read(index, part)))
+        done: list[Array] = []
+        total = sum(own.n_passes for own in self.passes)
+        seen = 0
+        for basis, passes in zip(self.bases, self.passes, strict=True):
+            chain = Chain(basis, passes, executor, tick)
+            for estimate in chain.estimates(mixed, self.sigma):
+                seen += 1
+                yield seen / total, self.bases[0].back(np.mean([*done, estimate], axis=0))
+            done.append(estimate)

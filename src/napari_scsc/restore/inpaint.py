@@ -6,8 +6,10 @@ putting the known values back ("plug and play"). The denoiser is that of ``denoi
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from concurrent.futures import Executor
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -155,13 +157,8 @@ def _updates(source: Source, options: Options, tick: job.Tick | None) -> Updates
     )
     yield common
 
-    def keep_known(index: tuple[int, ...], part: Region, values: Array) -> Array:
-        if sigma > 0:
-            return values
-        return np.where(source.missing(index, part), values, source.read(index, part))
-
     if options.method != "scsc":
-        yield from paper.inpainting(source, working, level, options, common, tick, keep_known)
+        yield from paper.inpainting(source, working, level, options, common, tick, sigma == 0)
         return
     tiles = _tiles_with_something_known(source, working, options.seed)
     errors = fill.AxisErrors.of(tiles, options.seed)
@@ -173,51 +170,119 @@ def _updates(source: Source, options: Options, tick: job.Tick | None) -> Updates
     if bank is None:
         filled = [_guess(values, known, errors, levels[-1]) for values, known in tiles]
         bank = yield from learning.learning(filled, source, levels[-1], options.seed, tick)
-    basis = Basis.of(bank)
-    passes = plan.passes(basis.patch, options.quality)
-    # A round needs no pilot of the last decimal: smaller groups, nearer by.
-    passes = replace(
-        passes,
-        second_reach=passes.first_reach,
-        second_size=min(passes.second_size, passes.first_size),
-    )
-    reach = max(basis.patch)
-    wide: dict[tuple[int, ...], Array] = {}
+    restorer = Inpainter.of(bank, source, working, level, options.quality, levels, errors, mean)
     common = replace(common, stage="restore", bank=bank)
     with job.workers(options.n_jobs) as executor:
+        yield from job.tile_by_tile(
+            source, restorer, common, out=options.out, executor=executor, tick=tick
+        )
 
-        def restore(index: tuple[int, ...], part: Region) -> Iterator[tuple[float, Array]]:
-            values, known = _read(source, working, index, part)
-            if known.all() and level == 0:
-                yield 1.0, values
-                return
-            guess = (
-                _guess(values, known, errors, levels[-1])
-                if known.any()
-                else np.full_like(values, mean)
-            )
-            far = _far(source, index, part, reach)
-            if far.any():
-                wide.setdefault(index, np.zeros(source.shift, bool))[part] |= far
-                guess = fill.smooth_fill(guess, np.broadcast_to(~far, guess.shape))
-            rounds = _rounds(
-                values, known, guess, far, basis, passes, levels, level, executor, tick
-            )
-            for number, estimate in enumerate(rounds, 1):
-                yield number / len(levels), estimate
 
+@dataclass(frozen=True)
+class Inpainter(job.Restorer):
+    """Rounds of denoising a guess, each assuming less noise; see the head of this file."""
+
+    working: Working
+    size: tuple[int, ...]
+    overlap: tuple[int, ...]
+    basis: Basis
+    passes: Passes
+    levels: Array
+    noise: float
+    errors: fill.AxisErrors
+    mean: float
+
+    @classmethod
+    def of(
+        cls,
+        bank: FilterBank,
+        source: Source,
+        working: Working,
+        noise: float,
+        quality: plan.Quality,
+        levels: Array,
+        errors: fill.AxisErrors,
+        mean: float,
+    ) -> Inpainter:
+        """What suits a bank and a source; ``noise`` of the known values is in working values."""
+        basis = Basis.of(bank)
+        passes = plan.passes(basis.patch, quality)
+        # A round needs no pilot of the last decimal: smaller groups, nearer by.
+        passes = replace(
+            passes,
+            second_reach=passes.first_reach,
+            second_size=min(passes.second_size, passes.first_size),
+        )
         size, overlap = plan.tile_shape(source.shift, basis, passes)
-        for update in job.tile_by_tile(
-            source, working, restore, size, overlap, common, keep_known, options.out
-        ):
-            if update.stage == "done" and wide:
-                count = sum(np.count_nonzero(far) for far in wide.values())
-                remark = (
-                    f"{count} missing points lie more than {reach} from any known one: "
-                    "they were filled smoothly, and show nothing that was there"
-                )
-                update = replace(update, remarks=(*update.remarks, remark))
-            yield update
+        return cls(working, size, overlap, basis, passes, levels, noise, errors, mean)
+
+    def estimates(
+        self,
+        source: Source,
+        index: tuple[int, ...],
+        part: Region,
+        executor: Executor | None = None,
+        tick: job.Tick | None = None,
+    ) -> Iterator[tuple[float, Array]]:
+        """The missing values after each round."""
+        values, known = _read(source, self.working, index, part)
+        if known.all() and self.noise == 0:
+            yield 1.0, values
+            return
+        guess = (
+            _guess(values, known, self.errors, self.levels[-1])
+            if known.any()
+            else np.full_like(values, self.mean)
+        )
+        far = self._far(source, index, part)
+        if far.any():
+            guess = fill.smooth_fill(guess, np.broadcast_to(~far, guess.shape))
+        rounds = _rounds(
+            values,
+            known,
+            guess,
+            far,
+            self.basis,
+            self.passes,
+            self.levels,
+            self.noise,
+            executor,
+            tick,
+        )
+        for number, estimate in enumerate(rounds, 1):
+            yield number / len(self.levels), estimate
+
+    def finished(self, source: Source, index: tuple[int, ...], part: Region, work: Array) -> Array:
+        """Known values are kept to the bit, unless they have noise."""
+        values = self.working.from_work(work, source.image.dtype)
+        if self.noise == 0:
+            values = np.where(source.missing(index, part), values, source.read(index, part))
+        return source.as_image(values)
+
+    def remarks(self, source: Source, index: tuple[int, ...], part: Region) -> Counter[str]:
+        """Holes that are wider than the filters."""
+        count = int(np.count_nonzero(self._far(source, index, part)))
+        text = (
+            f"{{}} missing points lie more than {self._reach} from any known one: "
+            "they were filled smoothly, and show nothing that was there"
+        )
+        return Counter({text: count} if count else {})
+
+    @property
+    def _reach(self) -> int:
+        return max(self.basis.patch)
+
+    def _far(self, source: Source, index: tuple[int, ...], part: Region) -> Array:
+        """Which points of a part lie too far from any known one, inside it or around."""
+        reach = self._reach
+        around = tuple(
+            slice(max(0, s.start - reach), min(n, s.stop + reach))
+            for s, n in zip(part, source.shift, strict=True)
+        )
+        inside = tuple(
+            slice(s.start - a.start, s.stop - a.start) for s, a in zip(part, around, strict=True)
+        )
+        return np.asarray(fill.depth(~source.missing(index, around))[inside] > reach)
 
 
 def _rounds(
@@ -249,18 +314,6 @@ def _rounds(
             return
         x = np.where(known, values, moved).astype(np.float32)
         yield x
-
-
-def _far(source: Source, index: tuple[int, ...], part: Region, reach: int) -> Array:
-    """Which points of a part lie further than that from any known one, inside it or around."""
-    around = tuple(
-        slice(max(0, s.start - reach), min(n, s.stop + reach))
-        for s, n in zip(part, source.shift, strict=True)
-    )
-    inside = tuple(
-        slice(s.start - a.start, s.stop - a.start) for s, a in zip(part, around, strict=True)
-    )
-    return np.asarray(fill.depth(~source.missing(index, around))[inside] > reach)
 
 
 def _tiles_with_something_known(

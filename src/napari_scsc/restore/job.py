@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import warnings
+from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import closing, contextmanager
@@ -207,53 +209,92 @@ def find_noise(source: Source, sigma: float | None) -> Noise:
     )
 
 
+class Restorer(ABC):
+    """Restores one tile of a source after the other; knows nothing of the others.
+
+    It holds what all tiles share and nothing of the image, and can be sent to other processes.
+    """
+
+    working: Working
+    size: tuple[int, ...]
+    """Lengths of a tile on the shift axes."""
+    overlap: tuple[int, ...]
+    """How many points two tiles share."""
+
+    @abstractmethod
+    def estimates(
+        self,
+        source: Source,
+        index: tuple[int, ...],
+        part: Region,
+        executor: Executor | None = None,
+        tick: Tick | None = None,
+    ) -> Iterator[tuple[float, Array]]:
+        """Estimates (C, *part) in working values, each with the share of the work done.
+
+        The last one is the result.
+        """
+
+    def finished(self, source: Source, index: tuple[int, ...], part: Region, work: Array) -> Array:
+        """Working values (C, *part) of the blended result as the image has them."""
+        return source.as_image(self.working.from_work(work, source.image.dtype))
+
+    def remarks(self, source: Source, index: tuple[int, ...], part: Region) -> Counter[str]:
+        """What the user should know of a part: phrases, and how many points each is about."""
+        return Counter()
+
+
 def tile_by_tile(
     source: Source,
-    working: Working,
-    restore: Callable[[tuple[int, ...], Region], Iterator[tuple[float, Array]]],
-    size: tuple[int, ...],
-    overlap: tuple[int, ...],
+    restorer: Restorer,
     common: RestoreUpdate,
-    finish: Callable[[tuple[int, ...], Region, Array], Array] | None = None,
+    *,
     out: Any = None,
+    executor: Executor | None = None,
+    tick: Tick | None = None,
 ) -> Updates:
-    """Restore all samples tile by tile, and blend the tiles.
+    """Restore all samples tile by tile, and blend the tiles into ``out``, or a new array.
 
-    ``restore`` yields one or more estimates (C, *tile) of a tile, in working values, each with
-    the share of the work done; the last one is the result. ``finish`` has the last word on values
-    (C, *part) in the type of the image. ``common`` has what all updates share. The tiles go to
-    ``out``, or to a new array.
+    ``common`` has what all updates share.
     """
-    dtype = source.image.dtype
-    result = np.empty(source.image.shape, dtype) if out is None else out
-
-    def finished(index: tuple[int, ...], part: Region, work: Array) -> Array:
-        values = working.from_work(work, dtype)
-        return source.as_image(finish(index, part, values) if finish else values)
-
-    tiles = list(cut(source.shift, size, overlap))
+    result = np.empty(source.image.shape, source.image.dtype) if out is None else out
+    tiles = list(cut(source.shift, restorer.size, restorer.overlap))
     indices = source.samples()
     total = len(indices) * len(tiles)
+    remarks: Counter[str] = Counter()
     for number, index in enumerate(indices):
         blend = Blend((source.n_joint, *source.shift))
         for position, tile in enumerate(tiles):
             before = number * len(tiles) + position
             region = source.region(index, tile.region)
             estimate = None
-            for share, estimate in restore(index, tile.region):
+            for share, estimate in restorer.estimates(source, index, tile.region, executor, tick):
                 done = LEARNING + (1 - LEARNING) * (before + share) / total
                 message = f"tile {before + 1} of {total}" if total > 1 else f"{done:.0%}"
                 if share < 1:  # a glimpse, without its neighbours
-                    values = finished(index, tile.region, estimate)
+                    values = restorer.finished(source, index, tile.region, estimate)
                     yield replace(common, done=done, message=message, region=region, values=values)
             assert estimate is not None
             full = (slice(None), *tile.region)
             blend.add(Tile(full, (np.ones(source.n_joint), *tile.ramps)), estimate)
-            values = finished(index, tile.region, blend.result[full])
+            values = restorer.finished(source, index, tile.region, blend.result[full])
             result[region] = values
             yield replace(common, done=done, message=message, region=region, values=values)
-    whole = source.image.like(result) if out is None else out
-    yield replace(common, stage="done", done=1.0, message="done", result=whole)
+        remarks += restorer.remarks(source, index, tuple(slice(0, n) for n in source.shift))
+    yield finished(common, source.image.like(result) if out is None else out, remarks)
+
+
+def finished(common: RestoreUpdate, result: Any, remarks: Counter[str]) -> RestoreUpdate:
+    """The last update of a restoration."""
+    words = tuple(text.format(count) for text, count in remarks.items())
+    return replace(
+        common,
+        stage="done",
+        done=1.0,
+        message="done",
+        result=result,
+        remarks=(*common.remarks, *words),
+    )
 
 
 def last(updates: Updates, progress: Callable[[RestoreUpdate], None] | None) -> Any:

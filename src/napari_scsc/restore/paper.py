@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Generator, Iterator
+from concurrent.futures import Executor
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -41,12 +43,7 @@ def denoising(
     tick: job.Tick | None,
 ) -> Updates:
     """Denoise by coding: what the filters cannot say in few words is taken for noise."""
-
-    def read(index: tuple[int, ...], part: Region) -> tuple[Array, Array | None]:
-        return working.to_work(source.read(index, part)), None
-
-    price = _PRICE * sigma
-    yield from _restoring(source, working, read, price, options, common, tick, None)
+    yield from _restoring(source, working, _PRICE * sigma, options, common, tick, keep_known=False)
 
 
 def inpainting(
@@ -56,54 +53,79 @@ def inpainting(
     options: Options,
     common: RestoreUpdate,
     tick: job.Tick | None,
-    keep_known: Callable[[tuple[int, ...], Region, Array], Array],
+    keep_known: bool,
 ) -> Updates:
     """Inpaint by coding what is known; the code says what is not."""
-
-    def read(index: tuple[int, ...], part: Region) -> tuple[Array, Array | None]:
-        missing = source.missing(index, part)
-        values = np.where(missing, 0, working.to_work(source.read(index, part)))
-        return values.astype(np.float32), ~missing
-
     price = max(_PRICE * sigma, _NOISELESS)
-    yield from _restoring(source, working, read, price, options, common, tick, keep_known)
+    yield from _restoring(source, working, price, options, common, tick, keep_known)
 
 
 def _restoring(
     source: Source,
     working: Working,
-    read: Any,
     beta: float,
     options: Options,
     common: RestoreUpdate,
     tick: job.Tick | None,
-    finish: Callable[[tuple[int, ...], Region, Array], Array] | None,
+    keep_known: bool,
 ) -> Updates:
     n_shift = len(source.shift)
     tiles = [
-        _split(*read(index, part))
+        _read(source, working, index, part)
         for index, part in draw_tiles(source, _TILE[n_shift] ** n_shift, 8, options.seed)
     ]
     model = yield from _model(tiles, source.joint, n_shift, beta, options, tick)
     common = replace(common, stage="restore", bank=model.bank)
+    size = tuple(min(n, _TILE[n_shift]) for n in source.shift)
+    overlap = tuple(min(s - 1, _OVERLAP[n_shift]) for s in size)
+    restorer = Coder(working, size, overlap, model.bank, beta, model.settings.weights, keep_known)
+    yield from job.tile_by_tile(source, restorer, common, out=options.out, tick=tick)
 
-    def restore(index: tuple[int, ...], part: Region) -> Iterator[tuple[float, Array]]:
+
+@dataclass(frozen=True)
+class Coder(job.Restorer):
+    """Restores a tile by its convolutional code."""
+
+    working: Working
+    size: tuple[int, ...]
+    overlap: tuple[int, ...]
+    bank: FilterBank
+    beta: float
+    weights: Weights
+    keep_known: bool
+
+    def estimates(
+        self,
+        source: Source,
+        index: tuple[int, ...],
+        part: Region,
+        executor: Executor | None = None,
+        tick: job.Tick | None = None,
+    ) -> Iterator[tuple[float, Array]]:
+        """The smooth part, and what the code says."""
         if tick:
             tick()
-        smooth, detail, known = _split(*read(index, part))
+        smooth, detail, known = _read(source, self.working, index, part)
         with _silence():
-            code = model.encode(
+            code = self._model.encode(
                 detail.reshape(*source.joint, *detail.shape[1:]),
                 None if known is None else known.reshape(*source.joint, *known.shape[1:]),
             )
-        estimate = smooth + code.reconstruction.reshape(smooth.shape)
-        yield 1.0, estimate
+        yield 1.0, smooth + code.reconstruction.reshape(smooth.shape)
 
-    size = tuple(min(n, _TILE[n_shift]) for n in source.shift)
-    overlap = tuple(min(s - 1, _OVERLAP[n_shift]) for s in size)
-    yield from job.tile_by_tile(
-        source, working, restore, size, overlap, common, finish, options.out
-    )
+    def finished(self, source: Source, index: tuple[int, ...], part: Region, work: Array) -> Array:
+        """Known values are kept to the bit, if they have no noise."""
+        values = self.working.from_work(work, source.image.dtype)
+        if self.keep_known:
+            values = np.where(source.missing(index, part), values, source.read(index, part))
+        return source.as_image(values)
+
+    @cached_property
+    def _model(self) -> SCSC:
+        return SCSC.from_bank(self.bank, beta=self.beta, weights=self.weights)
+
+    def __getstate__(self) -> dict[str, Any]:  # plans of FFTs cannot be sent
+        return {k: v for k, v in self.__dict__.items() if k != "_model"}
 
 
 @contextmanager
@@ -213,6 +235,15 @@ def learning(
     for update in _fitting(model, split, source.joint, passes, 1.0, tick):
         yield replace(update, bank=described(model.bank))
     return described(model.bank)
+
+
+def _read(source: Source, working: Working, index: tuple[int, ...], part: Region) -> Split:
+    values = source.read(index, part)
+    if not source.has_missing:
+        return _split(working.to_work(values), None)
+    missing = source.missing(index, part)
+    known = np.where(missing, 0, working.to_work(values)).astype(np.float32)
+    return _split(known, ~missing)
 
 
 def _split(values: Array, known: Array | None) -> Split:
