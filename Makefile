@@ -17,7 +17,7 @@ STAMPS := $(VENV)/.stamps
 .DELETE_ON_ERROR:
 # Two installations into one environment at a time would spoil it.
 .NOTPARALLEL:
-.PHONY: run test test-all lint docs bench bench-data clean help
+.PHONY: run test test-all lint docs pictures bench bench-data clean help
 
 run: $(STAMPS)/run ## open napari with the dock and a noisy sample; without a screen, restore it into out/
 	@[ -n "$$DISPLAY$$WAYLAND_DISPLAY" ] || [ "$$(uname)" = Darwin ] || sh scripts/screen.sh || true
@@ -36,6 +36,9 @@ lint: $(STAMPS)/lint ## check style, format and types
 
 docs: $(STAMPS)/docs ## build the documentation into site/
 	$(BIN)/mkdocs build --strict
+
+pictures: $(STAMPS)/test-$(QT) ## take the pictures of the documentation anew
+	QT_API=$(QT) $(BIN)/python scripts/screenshots.py
 
 # One thread in each library: the benchmarks say themselves how many they use, and compare like with like.
 bench: export OPENBLAS_NUM_THREADS = 1

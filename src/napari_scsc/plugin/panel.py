@@ -110,6 +110,7 @@ class Dock(Section):
         self._restoring: Job | None = None
         self._restored: Restoring | None = None
         self._script = ""
+        self._restore_next = False  # when filters were learned that a restoration waits for
         self._spent = 0.0  # seconds that the last job took
         self._attached = False
         self._activities: dict[Job, Activity] = {}
@@ -210,8 +211,20 @@ class Dock(Section):
             if outcome.last is not None and outcome.last.bank is not None:
                 self._take(outcome.last.bank, _made_by(lines, outcome), learned=True)
             self._finish(outcome, f"{self._bank.n_base if self._bank else 'no'} base filters")
+            wanted, self._restore_next = self._restore_next, False
+            if wanted and outcome.how == "done":
+                self.attempt(self.restore)
 
         self._learning = self._run(lambda tick: request.updates(images, tick), finish, "Learning")
+
+    def _learn_first(self) -> bool:
+        """Whether filters are to be learned as the section Learn asks for, before denoising."""
+        asked = any(
+            getattr(self, name) != value
+            for section, name, value in self._first_values
+            if section == "learn_section" and name != "seed"
+        )
+        return asked and self.task == "Denoise" and not self._bank_fits()
 
     def denoise(self) -> None:
         """Denoise the first ticked layer, in the background."""
@@ -226,6 +239,10 @@ class Dock(Section):
     def restore(self) -> None:
         """Denoise or inpaint, as the dock is set."""
         _refuse_if(self._restoring is not None, "a restoration is running: stop it first")
+        if self._learn_first():
+            self._restore_next = True
+            self.learn()
+            return
         layer = self.source_section.ticked()[0]
         source = layers.snapshot(layer, self.source_section.axes_of(layer))
         wishes = preferences()
@@ -353,11 +370,7 @@ class Dock(Section):
         self.setMinimumWidth(300)
         self.failed.connect(self._complain)
         self._connect()
-        self._first_values = [
-            (field._section, name, getattr(self, name))
-            for name, field in vars(Dock).items()
-            if isinstance(field, _Field)
-        ]
+        self._first_values = self._fields()
 
     def _build_foot(self) -> QWidget:
         self._bar = QProgressBar()
@@ -398,9 +411,25 @@ class Dock(Section):
         self.restore_section.quality_changed.connect(self._show_cost)
         self.restore_section.preview_wanted.connect(lambda: self.attempt(self.preview))
         self.restore_section.strength_moved.connect(self._preview_again)
+        self._remembering = QTimer(self)
+        self._remembering.setSingleShot(True)
+        self._remembering.setInterval(1000)
+        self._remembering.timeout.connect(self._remember)
+        for section, name, _ in self._fields():
+            if name in _REMEMBERED:
+                field = getattr(getattr(self, section), name)
+                field.changed.connect(lambda _value: self._remembering.start())
         self.plots.layer_wanted.connect(self._add_layer)
         self.plots.failed.connect(self._complain)
         self.plots.explaining_changed.connect(self._listen_to_clicks)
+
+    def _fields(self) -> list[tuple[str, str, Any]]:
+        """Every field: its section, its name and its value."""
+        return [
+            (field._section, name, getattr(self, name))
+            for name, field in vars(Dock).items()
+            if isinstance(field, _Field)
+        ]
 
     # --- the viewer -----------------------------------------------------------------------------
 
@@ -411,6 +440,9 @@ class Dock(Section):
         self._attached = True
         self.source_section.follow()
         self._viewer.layers.events.inserted.connect(self._take_dropped)
+        for layer in self._viewer.layers:
+            if self._bank is None:
+                self._take_from(layer)
         self._viewer.bind_key(KEY, self._hold_key, overwrite=True)
         self._listen_to_clicks(self.plots.explaining)
 
@@ -438,12 +470,14 @@ class Dock(Section):
 
     def _take_dropped(self, event: Any) -> None:
         """A filter bank that was dropped on the viewer becomes that of the dock."""
-        bank = layers.bank_of(event.value)
+        self._take_from(event.value)
+
+    def _take_from(self, layer: Any) -> None:
+        bank = layers.bank_of(layer)
         if bank is not None and (self._bank is None or bank.id != self._bank.id):
-            name = event.value.name
-            where = f"viewer.layers[{name!r}].metadata[{layers.OURS!r}]['bank']"
+            where = f"viewer.layers[{layer.name!r}].metadata[{layers.OURS!r}]['bank']"
             self._take(bank, [f"bank = {where}"])
-            self._say(f"{bank.n_base} filters from {name}")
+            self._say(f"{bank.n_base} filters from {layer.name}")
 
     def _hold_key(self, _viewer: Any) -> Any:
         self.compare_section.show_original(True)
@@ -645,7 +679,9 @@ class Dock(Section):
         """Which buttons can be pressed, and what they will do."""
         why = self.source_section.problem()
         verb = self.task.lower()
-        words = verb.capitalize() if self._bank is not None else f"Learn and {verb}"
+        fits = not why and self._bank_fits()
+        words = verb.capitalize() if fits else f"Learn and {verb}"
+        name = "" if why else self.source_section.ticked()[0].name
         self._restore_button.setText(words)
         for button, job, tip in (
             (
@@ -656,7 +692,7 @@ class Dock(Section):
             (
                 self._restore_button,
                 self._restoring,
-                f"{words} the first ticked layer into a new layer; your layer stays as it is",
+                f"{words} {name} into a new layer; your layer stays as it is",
             ),
             (self.restore_section.preview, self._restoring, "Restore what is in view, quickly"),
         ):
@@ -678,6 +714,14 @@ class Dock(Section):
         ):
             button.setEnabled(bool(free))
             button.setToolTip(tip if free else reason)
+
+    def _bank_fits(self) -> bool:
+        """Whether there are filters for the kind of the layer to restore."""
+        if self._bank is None:
+            return False
+        layer = self.source_section.ticked()[0]
+        source = layers.snapshot(layer, self.source_section.axes_of(layer))
+        return recipes.fits(self._bank, source)
 
     def _complain(self, error: Exception | str) -> None:
         words = str(error) or type(error).__name__

@@ -209,4 +209,4 @@ class RestoreSection(Section):
 
     def _sigma_changed(self, _value: Any = None) -> None:
         # Where nothing is known to be noise, there is nothing to be stronger or weaker about.
-        self.strength.enabled = not self.inpaints or self.sigma.value > 0
+        show_field(self.strength, not self.inpaints or self.sigma.value > 0)

@@ -36,10 +36,14 @@ def open(  # napari_scsc.open(...) reads as it should
     import napari
     from napari.layers import Layer
 
+    from napari_scsc.io.readers import get_reader
+
     viewer = viewer or napari.Viewer(show=show)
     for image in images:
         if isinstance(image, str | os.PathLike):
-            viewer.open(image)
+            # Ours first: they know the axes. What they do not read is left to napari's choice.
+            ours = get_reader(os.fspath(image)) is not None
+            viewer.open(image, plugin="napari-scsc" if ours else "napari")
         elif isinstance(image, tuple):
             viewer.add_layer(Layer.create(*image))
         else:

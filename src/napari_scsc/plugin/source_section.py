@@ -43,7 +43,8 @@ class SourceSection(Section):
             "Tick the layers to learn from; the first ticked one is the one that is restored"
         )
         self._list.setAccessibleName("Layers to learn from")
-        self._list.itemChanged.connect(self._refresh)
+        self._by_hand = False  # whether the user ticked; until then the newest image is meant
+        self._list.itemChanged.connect(self._ticked_by_hand)
         self.kind = ComboBox(
             label="kind",
             choices=["guess", *PRESETS],
@@ -155,7 +156,8 @@ class SourceSection(Section):
             if isinstance(layer, Image) and not layers.is_ours(layer)
         ]
         ids = [str(layer.unique_id) for layer in images]
-        if not ticked & set(ids):
+        if not ticked & set(ids) or not self._by_hand:
+            self._by_hand = False
             ticked = set(ids[-1:])
         self._list.blockSignals(True)
         self._list.clear()
@@ -170,6 +172,10 @@ class SourceSection(Section):
         self._list.setFixedHeight(rows * self._list.sizeHintForRow(0) + 2 * self._list.frameWidth())
         self._list.setVisible(rows > 0)
         self._follow_each(images)
+        self._refresh()
+
+    def _ticked_by_hand(self, _item: Any = None) -> None:
+        self._by_hand = True
         self._refresh()
 
     def _follow_each(self, images: list[Any]) -> None:

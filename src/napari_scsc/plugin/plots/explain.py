@@ -37,6 +37,7 @@ class ExplainPanel(Panel):
 
     title = "Explain"
     tip = "Which base filters made a pixel"
+    is_picture = False
     seen = Signal(bool)  # the panel appeared on the screen, or went
 
     def __init__(self) -> None:

@@ -14,6 +14,8 @@ class Panel(QWidget):
 
     title = ""
     tip = ""
+    is_picture = True
+    """Whether it may become a layer."""
 
     def draw(self, content: Content | None, index: tuple[int, ...]) -> None:
         """Show the content, at that position of the axes that have a slider."""

@@ -22,6 +22,7 @@ class ProgressPanel(Panel):
 
     title = "Progress"
     tip = "Objective, sparsity and PSNR against time"
+    is_picture = False
     names = ("sample", "seconds", "objective", "share of code in use", "PSNR in dB")
     _titles = ("objective F", "code in use", "PSNR")
     _formats = ("{:.4g}", "{:.2f} %", "{:.2f} dB")

@@ -278,6 +278,7 @@ class Plots(QWidget):
         content = self._current()
         nothing = "There is nothing to save yet" if self._panel.is_empty(content) else ""
         self.buttons.allow(self._panel.no_layer(content), nothing)
+        self.buttons.to_layer.setVisible(self._panel.is_picture)
 
     def _current(self) -> Content | None:
         """The newest content, made when it is wanted and not when it arrives."""
