@@ -90,10 +90,10 @@ def test_plan_is_remembered_between_processes(tmp_path):
         for _ in range(3)
     ]
     assert runs[0] == runs[1] == runs[2]
-    assert len(list(tmp_path.iterdir())) == (1 if fft.pyfftw is not None else 0)
+    assert len(list(tmp_path.iterdir())) == (1 if fft.fftw() is not None else 0)
 
 
-@pytest.mark.skipif(fft.pyfftw is None, reason="pyFFTW is not installed")
+@pytest.mark.skipif(fft.fftw() is None, reason="pyFFTW is not installed")
 @pytest.mark.parametrize("state", ["damaged", "not a folder"])
 def test_unusable_memory_of_plans_is_no_error(monkeypatch, tmp_path, state):
     cache = tmp_path / "cache"
@@ -111,14 +111,14 @@ def test_unusable_memory_of_plans_is_no_error(monkeypatch, tmp_path, state):
     assert plan.spectrum[0, 0, 0] == pytest.approx(120)
 
 
-@pytest.mark.skipif(fft.pyfftw is None, reason="pyFFTW is not installed")
+@pytest.mark.skipif(fft.fftw() is None, reason="pyFFTW is not installed")
 def test_plans_of_others_are_not_forgotten(monkeypatch, tmp_path):
     monkeypatch.setenv("NAPARI_SCSC_CACHE", str(tmp_path))
-    array = fft.pyfftw.empty_aligned((30, 21), "complex64")
-    fft.pyfftw.FFTW(array, array.copy(), flags=("FFTW_MEASURE",))
-    before = fft.pyfftw.export_wisdom()
+    array = fft.fftw().empty_aligned((30, 21), "complex64")
+    fft.fftw().FFTW(array, array.copy(), flags=("FFTW_MEASURE",))
+    before = fft.fftw().export_wisdom()
     RealFFT(2, (22, 20), "float32")
-    assert fft.pyfftw.export_wisdom() == before
+    assert fft.fftw().export_wisdom() == before
 
 
 def test_fast_lengths_are_even_and_smooth():

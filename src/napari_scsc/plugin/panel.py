@@ -123,7 +123,7 @@ class Dock(Section):
                 self.attempt(lambda n=name, v=value: setattr(self, n, v))  # type: ignore[misc]
         self._attach()
         # While the user looks around: the first press of a button should not have to wait for it.
-        threading.Thread(target=groups.warm_up, name="compile for napari-scsc").start()
+        QTimer.singleShot(1000, _compile)
 
     # --- for scripts ----------------------------------------------------------------------------
 
@@ -744,6 +744,10 @@ class Dock(Section):
         """The end of its jobs."""
         self._detach()
         super().closeEvent(event)
+
+
+def _compile() -> None:
+    threading.Thread(target=groups.warm_up, name="compile for napari-scsc").start()
 
 
 def _made_by(lines: list[str], outcome: Outcome) -> list[str]:

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import zarr
 from napari.layers import Image
 
 from napari_scsc import arrays
@@ -87,6 +86,8 @@ def make_room(source: Snapshot, task: str, wishes: Preferences) -> Any:
     size = int(np.prod(image.shape)) * image.dtype.itemsize
     if wishes.results_folder is None or size < wishes.large_result:
         return np.zeros(image.shape, image.dtype)
+    import zarr  # which takes long to load, and few results are large
+
     name = re.sub(r"[^\w.-]+", "-", f"{source.name}-{task}").strip("-")
     path = wishes.results_folder / f"{name}-{time.strftime('%Y%m%d-%H%M%S')}.zarr"
     wishes.results_folder.mkdir(parents=True, exist_ok=True)

@@ -9,6 +9,7 @@ Where it cannot be remembered, the estimated plan is used, which is always the s
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import math
 import os
@@ -22,19 +23,24 @@ import numpy as np
 import scipy.fft
 from numpy.typing import DTypeLike, NDArray
 
-try:
-    import pyfftw
-except ImportError:  # scipy.fft does the same, slower
-    pyfftw = None
-
 _PLANNING_SECONDS = 2.0
 _planner = threading.Lock()  # FFTW's planner and its wisdom are global
+
+
+@functools.cache
+def fftw() -> Any:
+    """The module pyFFTW, or None. It brings half of dask along: loaded when an FFT is planned."""
+    try:
+        import pyfftw
+    except ImportError:  # scipy.fft does the same, slower
+        return None
+    return pyfftw
 
 
 def backend() -> str:
     """Return "pyfftw" or "scipy"; ``NAPARI_SCSC_FFT=scipy`` forces the latter."""
     wanted = os.environ.get("NAPARI_SCSC_FFT", "pyfftw").lower()
-    return "pyfftw" if pyfftw is not None and wanted != "scipy" else "scipy"
+    return "pyfftw" if wanted != "scipy" and fftw() is not None else "scipy"
 
 
 def fast_length(minimum: int) -> int:
@@ -70,8 +76,8 @@ class RealFFT:
         self._axes = tuple(range(1, len(shape) + 1))
         self._plans: tuple[Any, Any] | None = None
         if backend() == "pyfftw":
-            self.space: NDArray[Any] = pyfftw.zeros_aligned((batch, *shape), real)
-            self.spectrum: NDArray[Any] = pyfftw.zeros_aligned((batch, *half), _complex(real))
+            self.space: NDArray[Any] = fftw().zeros_aligned((batch, *shape), real)
+            self.spectrum: NDArray[Any] = fftw().zeros_aligned((batch, *half), _complex(real))
             self._plans = _plan(self.space, self.spectrum, self._axes)
         else:
             self.space = np.zeros((batch, *shape), real)
@@ -99,16 +105,16 @@ def _complex(real: np.dtype[Any]) -> np.dtype[Any]:
 
 
 def _plan(space: NDArray[Any], spectrum: NDArray[Any], axes: tuple[int, ...]) -> tuple[Any, Any]:
-    key = f"{space.shape} {space.dtype.str} {pyfftw.__version__}"
+    key = f"{space.shape} {space.dtype.str} {fftw().__version__}"
     name = f"fftw-{hashlib.sha256(key.encode()).hexdigest()[:24]}.txt"
     with _planner:
-        wisdom_of_others = pyfftw.export_wisdom()
+        wisdom_of_others = fftw().export_wisdom()
         try:
             file = _cache_folder() / name
             remembered = _import_wisdom(file)
             if not remembered:
                 file.unlink(missing_ok=True)  # damaged, if it is there
-                pyfftw.forget_wisdom()
+                fftw().forget_wisdom()
                 _make(space, spectrum, axes, "FFTW_MEASURE")
                 _export_wisdom(file)
                 # Another process may have been first: its plan counts.
@@ -116,10 +122,10 @@ def _plan(space: NDArray[Any], spectrum: NDArray[Any], axes: tuple[int, ...]) ->
         except (OSError, RuntimeError):  # the latter where there is no home folder
             remembered = False
         if not remembered:
-            pyfftw.forget_wisdom()
+            fftw().forget_wisdom()
         plans = _make(space, spectrum, axes, "FFTW_MEASURE" if remembered else "FFTW_ESTIMATE")
-        pyfftw.forget_wisdom()
-        pyfftw.import_wisdom(wisdom_of_others)
+        fftw().forget_wisdom()
+        fftw().import_wisdom(wisdom_of_others)
         return plans
 
 
@@ -127,8 +133,8 @@ def _make(
     space: NDArray[Any], spectrum: NDArray[Any], axes: tuple[int, ...], effort: str
 ) -> tuple[Any, Any]:
     options = {"axes": axes, "threads": 1, "planning_timelimit": _PLANNING_SECONDS}
-    forward = pyfftw.FFTW(space, spectrum, flags=(effort,), **options)
-    inverse = pyfftw.FFTW(
+    forward = fftw().FFTW(space, spectrum, flags=(effort,), **options)
+    inverse = fftw().FFTW(
         spectrum,
         space,
         direction="FFTW_BACKWARD",
@@ -146,9 +152,9 @@ def _import_wisdom(file: Path) -> bool:
         text = file.read_bytes()
     except FileNotFoundError:
         return False
-    pyfftw.forget_wisdom()
+    fftw().forget_wisdom()
     parts = tuple(text.split(b"\0"))
-    return len(parts) == 3 and all(pyfftw.import_wisdom(parts))
+    return len(parts) == 3 and all(fftw().import_wisdom(parts))
 
 
 def _export_wisdom(file: Path) -> None:
@@ -156,7 +162,7 @@ def _export_wisdom(file: Path) -> None:
     handle, temporary = tempfile.mkstemp(dir=file.parent)
     try:
         with os.fdopen(handle, "wb") as stream:
-            stream.write(b"\0".join(pyfftw.export_wisdom()))
+            stream.write(b"\0".join(fftw().export_wisdom()))
         with contextlib.suppress(FileExistsError):
             if sys.platform == "win32":
                 os.rename(temporary, file)
