@@ -127,8 +127,9 @@ def test_result_of_a_dask_array_is_a_dask_array_with_its_chunks():
     assert back.chunks == array.chunks
     np.testing.assert_array_equal(back.compute(), result)
     assert view(array).name == ""
-    lazy = da.from_array(result)
-    assert view(array).like(lazy) is lazy
+    lazy = view(array).like(da.from_array(result))
+    assert lazy.chunks == array.chunks
+    np.testing.assert_array_equal(lazy.compute(), result)
 
 
 def test_result_of_numpy_is_the_result_and_must_have_the_shape():

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import threading
-
 import numpy as np
 import pytest
+from dock_tools import slow_down
 
 from napari_scsc import samples
 
@@ -16,48 +15,6 @@ pytestmark = pytest.mark.screen
 def noisy():
     x = samples.tissue((96, 96))
     return (1000 * x + np.random.default_rng(0).normal(500, 60, x.shape)).astype(np.uint16)
-
-
-@pytest.fixture
-def make_dock(make_napari_viewer, qtbot):
-    """Open a viewer with layers and the dock; wait for its jobs before the viewer goes."""
-    docks = []
-
-    def make(*images, **looks):
-        viewer = make_napari_viewer(show=False)
-        for image in images:
-            viewer.add_image(image, **looks)
-        _, dock = viewer.window.add_plugin_dock_widget("napari-scsc")
-        docks.append(dock)
-        return viewer, dock
-
-    yield make
-    for dock in docks:
-        dock.stop()
-        assert dock.wait(20)
-    qtbot.waitUntil(lambda: not _our_threads(), timeout=5000)
-
-
-def _our_threads():
-    return [t for t in threading.enumerate() if t.name.startswith("napari-scsc")]
-
-
-def slow_down(monkeypatch, error=None):
-    """Updates that come slowly and without end, or fail: the paths out of a worker."""
-    from napari_scsc.plugin import recipes
-    from napari_scsc.restore.job import RestoreUpdate
-
-    def updates(self, image, missing, out, tick):
-        for i in range(10_000):
-            tick()
-            threading.Event().wait(0.01)
-            if error is not None and i == 3:
-                raise error
-            region = tuple(slice(0, 4) for _ in np.shape(image))
-            out[region] = 7
-            yield RestoreUpdate("restore", 0.5, "half way", region=region, values=out[region])
-
-    monkeypatch.setattr(recipes.Restore, "updates", updates)
 
 
 def test_one_image_is_denoised_without_an_argument(make_dock, noisy):

@@ -7,6 +7,7 @@ from napari.layers import Image, Labels, Shapes
 
 from napari_scsc.plugin import layers
 from napari_scsc.plugin.panel import Dock
+from napari_scsc.plugin.restore_section import NO_LAYER
 
 
 def denoise(viewer: napari.Viewer) -> None:
@@ -19,8 +20,7 @@ def inpaint(viewer: napari.Viewer) -> None:
     """Fill what is missing in the selected image, where the selected mask and NaN say so."""
     dock = _dock_on_selection(viewer)
     masks = [x for x in viewer.layers.selection if isinstance(x, Labels | Shapes)]
-    if masks:
-        dock.missing_layer = masks[0].name
+    dock.missing_layer = masks[0].name if masks else NO_LAYER
     dock.attempt(dock.inpaint)
 
 

@@ -11,7 +11,7 @@ from napari.layers import Image
 from napari_scsc import arrays, measures
 from napari_scsc.plugin import layers
 from napari_scsc.plugin.jobs import Background
-from napari_scsc.plugin.parts import Section, label
+from napari_scsc.plugin.parts import LayerChoice, Section, label
 from napari_scsc.plugin.restore_section import NO_LAYER
 from napari_scsc.plugin.restoring import Restoring
 
@@ -30,6 +30,7 @@ class CompareSection(Section):
             choices=self._images,
             tooltip="A clean version of the same data: PSNR and SSIM of the result against it",
         )
+        self._chosen = LayerChoice(self.reference, viewer)
         self.reference.changed.connect(lambda _value: self.compare())
         self._scores = label()
         self._scores.hide()
@@ -53,7 +54,7 @@ class CompareSection(Section):
 
     def reset_choices(self) -> None:
         """Read the layers that may be references again."""
-        self.reference.reset_choices()
+        self._chosen.reset()
 
     @property
     def scores(self) -> str:

@@ -87,6 +87,8 @@ class Job(QObject):
         self.started = time.monotonic()
         self._start = start
         self._control = Control()
+        # A window that is closed deletes its docks: what waits, or is in a tile, must end too.
+        self.destroyed.connect(self._control.stop)
         self._outcome: Outcome | None = None
         # Connected to methods of a QObject: Qt drops them when it is deleted.
         self._worker = create_worker(self._work)

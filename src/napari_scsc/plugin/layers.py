@@ -185,13 +185,16 @@ def missing_from(mask: Labels | Shapes, image: Image) -> Array:
 def _drawn_on(shapes: Shapes, image: Image) -> Shapes:
     """The same shapes in pixels of the image: they may have been drawn in other units."""
     ahead = (0.0,) * (image.ndim - shapes.ndim)
+    ndim = min(shapes.ndim, image.ndim)
     moved = [
         np.array([image.world_to_data((*ahead, *shapes.data_to_world(v))) for v in vertices])[
-            :, len(ahead) :
+            :, -ndim:
         ]
         for vertices in shapes.data
     ]
-    return Shapes(moved, shape_type=list(shapes.shape_type), ndim=shapes.ndim)
+    for vertices in moved:  # napari cuts off what division leaves of the number of a plane
+        vertices[:, :-2] = np.round(vertices[:, :-2])
+    return Shapes(moved, shape_type=list(shapes.shape_type), ndim=ndim)
 
 
 def saturated(data: Any) -> Array:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,7 @@ from qtpy.QtWidgets import (
     QWidget,
 )
 
+from napari_scsc import arrays
 from napari_scsc.axes import Axes
 from napari_scsc.bank import FilterBank
 from napari_scsc.io import readers
@@ -109,6 +111,7 @@ class Dock(Section):
         self._learning: Job | None = None
         self._restoring: Job | None = None
         self._restored: Restoring | None = None
+        self._again = False  # whether the preview that is being stopped is wanted anew
         self._script = ""
         self._restore_next = False  # when filters were learned that a restoration waits for
         self._spent = 0.0  # seconds that the last job took
@@ -120,7 +123,8 @@ class Dock(Section):
         self.reset()
         for name, value in remembered().items():
             if name in _REMEMBERED:
-                self.attempt(lambda n=name, v=value: setattr(self, n, v))  # type: ignore[misc]
+                with suppress(Exception):  # the file may be of another version, or broken
+                    setattr(self, name, value)
         self._attach()
         # While the user looks around: the first press of a button should not have to wait for it.
         QTimer.singleShot(1000, _compile)
@@ -215,7 +219,7 @@ class Dock(Section):
             if wanted and outcome.how == "done":
                 self.attempt(self.restore)
 
-        self._learning = self._run(lambda tick: request.updates(images, tick), finish, "Learning")
+        self._run("_learning", lambda tick: request.updates(images, tick), finish, "Learning")
 
     def _learn_first(self) -> bool:
         """Whether filters are to be learned as the section Learn asks for, before denoising."""
@@ -269,7 +273,8 @@ class Dock(Section):
                 "a restoration is running: stop it first",
             )
             self._restoring.stop()
-            self.wait(5)
+            self._again = True  # once this one has ended
+            return
         layer = self.source_section.ticked()[0]
         whole = layers.snapshot(layer, self.source_section.axes_of(layer))
         region = recipes.region_in_view(whole, layer, self._viewer.dims)
@@ -283,11 +288,13 @@ class Dock(Section):
             found = everything()
             return None if found is None else found[region]
 
-        out = np.zeros(source.data.shape, source.data.dtype)
+        image = arrays.view(source.data)
+        out = np.zeros(image.shape, image.dtype)
         self._start_restoring(Restoring(source, request, "preview", out, ""), missing, "Preview")
 
     def stop(self) -> None:
         """Stop what runs; what was learned or restored so far stays."""
+        self._again = False
         for job in self._jobs():
             job.stop()
 
@@ -452,6 +459,8 @@ class Dock(Section):
             return
         self._attached = False
         self.stop()
+        for timer in self.findChildren(QTimer):
+            timer.stop()
         self._remember()
         self.source_section.leave()
         self._viewer.layers.events.inserted.disconnect(self._take_dropped)
@@ -460,7 +469,8 @@ class Dock(Section):
 
     def reset_choices(self, _event: Any = None) -> None:
         """Read the layers again; napari calls it too."""
-        self.source_section.list_layers()
+        if self._attached:
+            self.source_section.list_layers()
 
     def _source_changed(self) -> None:
         self.restore_section.reset_choices()
@@ -549,8 +559,12 @@ class Dock(Section):
             if last is not None and outcome.how == "done":
                 for remark in last.remarks:
                     show_warning(remark)
+            if self._again:
+                self._again = False
+                self.attempt(self.preview)
 
-        self._restoring = self._run(
+        self._run(
+            "_restoring",
             lambda tick: restoring.request.updates(
                 restoring.source.data, missing(), restoring.out, tick
             ),
@@ -559,9 +573,11 @@ class Dock(Section):
         )
 
     def _run(
-        self, start: Callable[..., Updates], finish: Callable[[Outcome], None], what: str
-    ) -> Job:
+        self, slot: str, start: Callable[..., Updates], finish: Callable[[Outcome], None], what: str
+    ) -> None:
         job = Job(start, self)
+        setattr(self, slot, job)
+        self._show_state()  # now: napari's bar lets other events happen, such as a second press
         activity = Activity(f"napari-scsc: {what.lower()}", job.stop)
         self._activities[job] = activity
 
@@ -577,8 +593,6 @@ class Dock(Section):
         self._bar.show()
         self._say(f"{what} ...")
         job.start()
-        QTimer.singleShot(0, self._show_state)
-        return job
 
     def _reported(self, job: Job, report: Report) -> None:
         update = report.update
@@ -608,8 +622,10 @@ class Dock(Section):
         self._show_state()
 
     def _preview_again(self) -> None:
-        shown = self._restored is not None and self._restored.preview
-        if shown and self.result is not None and self.result in self._viewer.layers:
+        if self._restored is None or not self._restored.preview:
+            return
+        seen = self.result is not None and self.result in self._viewer.layers
+        if seen or self._restoring is not None:
             self.attempt(self.preview)
 
     def _refuse_what_cannot_fit(self, source: layers.Snapshot, threads: int | None) -> None:

@@ -107,6 +107,29 @@ def number(name: str, most: float, at_zero: str, tip: str) -> FloatSpinBox:
     return field
 
 
+class LayerChoice:
+    """Keeps a box of layer names on the layer that was chosen, whatever it is called by now."""
+
+    def __init__(self, box: Any, viewer: Any) -> None:
+        self._box, self._viewer = box, viewer
+        self._chosen: Any = None
+        box.changed.connect(self._remember)
+
+    def reset(self) -> None:
+        """Read the names again."""
+        chosen = self._chosen
+        there = chosen is not None and chosen in self._viewer.layers
+        with self._box.changed.blocked():
+            self._box.reset_choices()
+            if there and chosen.name in self._box.choices:
+                self._box.value = chosen.name
+        if chosen is not None and not there:
+            self._box.changed.emit(self._box.value)
+
+    def _remember(self, name: Any) -> None:
+        self._chosen = next((x for x in self._viewer.layers if x.name == name), None)
+
+
 def label(text: str = "") -> QLabel:
     """Text that wraps."""
     made = QLabel(text)

@@ -14,7 +14,7 @@ from napari_scsc import arrays
 from napari_scsc.bank import FilterBank
 from napari_scsc.plugin import layers, recipes
 from napari_scsc.plugin.layers import Snapshot
-from napari_scsc.plugin.parts import Fold, Section, label, number, row, show_field
+from napari_scsc.plugin.parts import Fold, LayerChoice, Section, label, number, row, show_field
 from napari_scsc.restore import plan
 from napari_scsc.restore.noise import Noise
 
@@ -71,6 +71,7 @@ class RestoreSection(Section):
             tooltip="A layer of Labels (not zero) or Shapes that covers what is missing. "
             "NaN is always missing",
         )
+        self._mask = LayerChoice(self.missing_layer, viewer)
         self.saturated = CheckBox(
             text="saturated values are missing",
             tooltip="Take the largest value for one that the detector could not measure",
@@ -120,7 +121,7 @@ class RestoreSection(Section):
 
     def reset_choices(self) -> None:
         """Read the layers that may be masks again."""
-        self.missing_layer.reset_choices()
+        self._mask.reset()
 
     def request(
         self, source: Snapshot, bank: FilterBank | None, seed: int, threads: int | None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import time
 from dataclasses import dataclass, field
@@ -17,6 +18,9 @@ from napari_scsc.plugin import layers
 from napari_scsc.plugin.layers import Snapshot
 from napari_scsc.plugin.preferences import Preferences
 from napari_scsc.plugin.recipes import Restore
+
+# What a result takes over from its source at every run; its colours may have been changed.
+_PLACE = ("scale", "translate", "rotate", "shear", "affine", "units", "axis_labels")
 
 
 @dataclass
@@ -49,7 +53,8 @@ class Restoring:
             return
         arguments = self._arguments(bank)
         if how == "failed" and self._before is not None:
-            self.layer.data, self.layer.metadata = self._before
+            for name, value in self._before.items():
+                setattr(self.layer, name, value)
         else:
             partial = "" if how == "done" or self.preview else ", partial"
             self.layer.name = arguments["name"] + partial
@@ -60,9 +65,11 @@ class Restoring:
         arguments = self._arguments(self.request.bank)
         found = layers.find_result(viewer.layers, self.source.layer_id, self.task)
         if found is not None and found.data.shape == self.out.shape:
-            self._before = found.data, dict(found.metadata)
+            self._before = {name: getattr(found, name) for name in ("data", *_PLACE)}
+            self._before["metadata"] = dict(found.metadata)
             found.data, found.metadata = self.out, arguments["metadata"]
-            found.translate = arguments["translate"]  # a preview may be of another place
+            for name in _PLACE:  # the source may have been moved, or the view
+                setattr(found, name, arguments[name])
             return found
         if found is not None:
             viewer.layers.remove(found)
@@ -89,10 +96,14 @@ def make_room(source: Snapshot, task: str, wishes: Preferences) -> Any:
     import zarr  # which takes long to load, and few results are large
 
     name = re.sub(r"[^\w.-]+", "-", f"{source.name}-{task}").strip("-")
-    path = wishes.results_folder / f"{name}-{time.strftime('%Y%m%d-%H%M%S')}.zarr"
-    wishes.results_folder.mkdir(parents=True, exist_ok=True)
-    return zarr.create_array(
-        str(path),
-        shape=image.shape,
-        dtype=image.dtype,
-    )
+    folder, stem = wishes.results_folder, f"{name}-{time.strftime('%Y%m%d-%H%M%S')}"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        names = (f"{stem}{'' if i == 1 else f'-{i}'}.zarr" for i in itertools.count(1))
+        path = next(p for n in names if not (p := folder / n).exists())
+        return zarr.create_array(str(path), shape=image.shape, dtype=image.dtype)
+    except OSError as error:
+        raise ValueError(
+            f"the folder for large results, {folder}, cannot be written to "
+            f"({error.strerror or error}): choose another one in the preferences"
+        ) from error

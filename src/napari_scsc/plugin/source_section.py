@@ -21,7 +21,6 @@ _ADVERBS: dict[Role, str] = {"shift": "slides", "joint": "spanned", "sample": "s
 _ROLES = {word: role for role, word in _WORDS.items()}
 _MOST_AXES = 6
 _MOST_ROWS = 5  # of the list; more are scrolled to
-_FOLLOWED = ("name", "data", "axis_labels")  # events of a layer that the section shows
 
 
 class SourceSection(Section):
@@ -99,6 +98,7 @@ class SourceSection(Section):
         for _, item in self._items():
             state = Qt.CheckState.Checked if item.text() in names else Qt.CheckState.Unchecked
             item.setCheckState(state)
+        self._by_hand = True  # also if they were ticked already
 
     def axes_of(self, layer: Image) -> Axes:
         """What the axes of a layer are; ValueError says what has to be told."""
@@ -108,7 +108,13 @@ class SourceSection(Section):
             return chosen
         preset = PRESETS.get(self.kind.value)
         if preset is None:
-            return layers.guess(layer)
+            found = layers.guess(layer)
+            if found.count("shift") > 3:
+                raise ValueError(
+                    f"filters slide along up to three axes, and {layer.name} has "
+                    f"{', '.join(found.labels)}: set one of them to separate or span"
+                )
+            return found
         if len(preset.labels) != len(shape):
             raise ValueError(
                 f"a layer of the kind {preset.kind} has the axes {', '.join(preset.labels)}, but "
@@ -171,7 +177,7 @@ class SourceSection(Section):
         rows = min(len(images), _MOST_ROWS)
         self._list.setFixedHeight(rows * self._list.sizeHintForRow(0) + 2 * self._list.frameWidth())
         self._list.setVisible(rows > 0)
-        self._follow_each(images)
+        self._follow_each(list(self._viewer.layers))
         self._refresh()
 
     def _ticked_by_hand(self, _item: Any = None) -> None:
@@ -179,13 +185,11 @@ class SourceSection(Section):
         self._refresh()
 
     def _follow_each(self, images: list[Any]) -> None:
-        for layer in self._followed:
-            for name in _FOLLOWED:
-                getattr(layer.events, name).disconnect(self._layer_changed)
-        for layer in images:
-            for name in _FOLLOWED:
-                getattr(layer.events, name).connect(self._layer_changed)
-        self._followed = images
+        for event in self._followed:
+            event.disconnect(self._layer_changed)
+        self._followed = [getattr(x.events, name) for x in images for name in _followed(x)]
+        for event in self._followed:
+            event.connect(self._layer_changed)
 
     def _layer_changed(self, _event: Any = None) -> None:
         names = {str(layer.unique_id): layer.name for layer in self._viewer.layers}
@@ -215,11 +219,9 @@ class SourceSection(Section):
     def _refresh(self, _item: Any = None) -> None:
         """Show the axes of the first ticked layer."""
         try:
-            layer = self.ticked()[0]
-        except ValueError:
+            axes = self._axes_or_a_proposal(self.ticked()[0])
+        except (ValueError, TypeError):  # no layer, or none of real numbers
             axes = None
-        else:
-            axes = self._axes_or_a_proposal(layer)
         roles = [] if axes is None else list(zip(axes.labels, axes.roles, strict=True))
         for position, box in enumerate(self._boxes):
             if position < len(roles):
@@ -256,6 +258,12 @@ class SourceSection(Section):
         except ValueError as error:
             self.failed.emit(error)
         QTimer.singleShot(0, self._refresh)  # not while the box is still speaking
+
+
+def _followed(layer: Any) -> tuple[str, ...]:
+    """Events of a layer that the dock shows: of masks and references their names."""
+    is_source = isinstance(layer, Image) and not layers.is_ours(layer)
+    return ("name", "data", "axis_labels") if is_source else ("name",)
 
 
 def _lengths(shape: tuple[int, ...]) -> str:
