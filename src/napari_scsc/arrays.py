@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,6 +51,16 @@ class View:
         """The values of a region, which nobody may write to: they can be the array's own."""
         return np.asarray(_fetch(self._source, region)).astype(self.dtype, copy=False)
 
+    @property
+    def is_lazy(self) -> bool:
+        """Whether it is a dask array, or an xarray of one: its results are to be lazy too."""
+        return _is_dask(self._source)
+
+    @property
+    def is_in_memory(self) -> bool:
+        """Whether reading costs nothing."""
+        return isinstance(self._source, np.ndarray) and not isinstance(self._source, np.memmap)
+
     def whole(self) -> Array:
         """All values, as ``read`` gives them."""
         return self.read(tuple(slice(0, n) for n in self.shape))
@@ -72,6 +84,8 @@ class View:
             from_array: Any = dask.array.from_array  # it has no annotations
             # Without a name of its own, dask would hash all values to make one.
             result = from_array(result, chunks=self._source.chunks, name=False)
+        elif _is_dask(self._source) and _is_dask(result):
+            result = result.rechunk(self._source.chunks)
         if _is_xarray(self._source):
             result = self._source.copy(deep=False, data=result)
             # How the input was stored, say as uint8, would be forced on the result when saved.
@@ -182,11 +196,29 @@ def mask_view(mask: Any, shape: Sequence[int]) -> Mask:
             "a mask must hold True (missing) and False, or whole numbers that are 0 where "
             f"nothing is missing, but has the type {dtype}"
         )
-    leading = len(full) - len(own)
-    return Mask(
-        full,
-        (lambda region: np.asarray(_fetch(source, region[leading:])).astype(bool, copy=False),),
-    )
+    return Mask(full, (_Truth(source, leading=len(full) - len(own)),))
+
+
+# Objects and not closures: a mask can be sent to other processes.
+@dataclass(frozen=True, slots=True)
+class _Truth:
+    """What a mask with fewer leading axes than the image says of a region."""
+
+    source: Any
+    leading: int
+
+    def __call__(self, region: Region) -> Array:
+        return np.asarray(_fetch(self.source, region[self.leading :])).astype(bool, copy=False)
+
+
+@dataclass(frozen=True, slots=True)
+class _OwnMask:
+    """What a masked array says of a region."""
+
+    source: Any
+
+    def __call__(self, region: Region) -> Array:
+        return np.asarray(np.ma.getmaskarray(_fetch(self.source, region)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,16 +351,16 @@ class Range:
         return Scale(self.low, self.high)
 
 
-def measure(image: View) -> Range:
-    """Find the range of an image and what is missing, block by block."""
-    *_, found = measuring(image)
+def measure(image: View, regions: Iterable[Region] | None = None) -> Range:
+    """Find the range of an image and what is missing, block by block, or of some regions."""
+    *_, found = itertools.chain([Range()], measuring(image, regions))
     return found
 
 
-def measuring(image: View) -> Iterator[Range]:
+def measuring(image: View, regions: Iterable[Region] | None = None) -> Iterator[Range]:
     """Yield, after each of the image's blocks, what was found so far; ``measure`` in steps."""
     found = Range()
-    for region in image.blocks():
+    for region in image.blocks() if regions is None else regions:
         values = image.read(region)
         n_masked = n_nan = 0
         if image.missing is not None:
@@ -417,8 +449,22 @@ def _fetch(source: Any, region: Region) -> Array:
     if _is_xarray(part):
         part = part.data  # of the whole it would read the whole, where xarray is lazy
     if _is_dask(part):
-        part = part.compute()
+        # Inside a task of dask, its scheduler has no thread left that it could wait for.
+        part = part.compute(**({"scheduler": "synchronous"} if _in_task.get() else {}))
     return part if isinstance(part, np.ndarray) else np.asarray(part)
+
+
+_in_task: ContextVar[bool] = ContextVar("inside a task of dask", default=False)
+
+
+@contextmanager
+def in_task() -> Iterator[None]:
+    """Read dask arrays in this thread: for code that runs as a task of dask itself."""
+    before = _in_task.set(True)
+    try:
+        yield
+    finally:
+        _in_task.reset(before)
 
 
 def _own_mask(source: Any, shape: tuple[int, ...]) -> Mask | None:
@@ -426,7 +472,7 @@ def _own_mask(source: Any, shape: tuple[int, ...]) -> Mask | None:
     inner = source.data if _is_xarray(source) and _is_dask(source) else source
     masked = isinstance(inner, np.ma.MaskedArray) and inner.mask is not np.ma.nomask
     if masked or isinstance(getattr(inner, "_meta", None), np.ma.MaskedArray):
-        return Mask(shape, (lambda region: np.ma.getmaskarray(_fetch(source, region)),))
+        return Mask(shape, (_OwnMask(source),))
     return None
 
 

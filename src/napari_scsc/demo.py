@@ -35,11 +35,17 @@ def main() -> None:
     arguments = parser.parse_args()
     if arguments.screenshot:
         _take_screenshot(arguments.out / "napari.png")
-    elif _has_screen() and not arguments.headless:
+    else:
+        run(arguments.out, arguments.headless)
+
+
+def run(folder: Path, headless: bool = False) -> None:
+    """Open the window, or without a screen leave pictures in the folder."""
+    if _has_screen() and not headless:
         _open_window()
     else:
-        _without_window(arguments.out)
-        _screenshot_on_a_virtual_screen(arguments.out)
+        _without_window(folder)
+        _screenshot_on_a_virtual_screen(folder)
 
 
 def _has_screen() -> bool:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -16,6 +18,7 @@ from numpy.typing import NDArray
 from napari_scsc import checks, files
 from napari_scsc.__about__ import __version__
 from napari_scsc.bank import FilterBank
+from napari_scsc.learner import Run, Threads, Tick
 from napari_scsc.results import Update
 from napari_scsc.settings import filter_lengths
 from napari_scsc.solver.threads import single_threaded
@@ -119,62 +122,101 @@ class LatticeSCSC:
 
     def partial_fit(self, x: Any, mask: Any = None) -> LatticeSCSC:
         """Learn from one more sample; mask: True where it was measured."""
-        self._learn(x, mask)
+        self.learn_batch([(x, mask)])
         return self
 
-    def fit(self, samples: Iterable[Any]) -> LatticeSCSC:
-        """Learn from all samples: arrays, or pairs (array, mask)."""
-        for _ in self.iter_fit(samples):
+    def fit(self, samples: Iterable[Any], *, batch: int = 1, n_jobs: int = 1) -> LatticeSCSC:
+        """Learn from all samples: arrays, or pairs (array, mask); see ``iter_fit``."""
+        for _ in self.iter_fit(samples, batch=batch, n_jobs=n_jobs):
             pass
         return self
 
     def iter_fit(
-        self, samples: Iterable[Any], *, tick: Callable[[], None] | None = None
+        self,
+        samples: Iterable[Any],
+        *,
+        batch: int = 1,
+        n_jobs: int = 1,
+        tick: Tick | None = None,
     ) -> Iterator[Update]:
         """Learn as ``fit`` does, yielding an update after each sample.
 
-        ``tick`` is called before each sample and may raise to cancel.
+        Parameters
+        ----------
+        samples : iterable
+            Samples, or pairs (sample, mask).
+        batch : int
+            How many samples are learned from before the filters are updated. The history does not
+            depend on the filters, so that it does not change what is learned in the end.
+        n_jobs : int
+            Threads for the samples of a batch; it does not change the result.
+        tick : callable, optional
+            Called before each sample; it may raise to cancel.
         """
-        for sample in samples:
-            if tick:
-                tick()
-            yield self._learn(*(sample if isinstance(sample, tuple) else (sample, None)))
+        batch = checks.whole("batch", batch, 1)
+        return self._updates(iter(samples), batch, Threads(n_jobs), tick)
 
-    def _learn(self, x: Any, mask: Any) -> Update:
+    def _updates(
+        self, samples: Iterator[Any], batch: int, run: Run, tick: Tick | None
+    ) -> Iterator[Update]:
+        while several := list(islice(samples, batch)):
+            for _ in several:
+                if tick:
+                    tick()
+            yield from self.learn_batch(several, run)
+
+    def learn_batch(
+        self, samples: Sequence[Any], run: Run | None = None, tick: Tick | None = None
+    ) -> list[Update]:
+        """Learn from several samples, then update the filters.
+
+        Their moments are added in their order, so that it does not matter who computed them:
+        ``run`` says where that is done, and samples may be results of its ``map``.
+        """
         start = time.perf_counter()
-        array, known = checks.sample(x, self.n_joint, len(self.filter_shape), mask)
-        joint = array.shape[: self.n_joint]
+        run = run or Threads()
+        cut = partial(_cut, seed=self.seed, support=self.filter_shape, n_joint=self.n_joint)
+        numbers = range(self.n_seen, self.n_seen + len(samples))
+        cuts = run.map(cut, samples, numbers)
+        self._take_in(run.gather(run.map(_second_moments, cuts), tick))
+        with single_threaded():
+            filters = self._publish()
+        code = partial(_code, filters=filters, n_flat=self.bank.n_base - len(filters))
+        coded = run.gather(run.map(partial(code, sigma=self.sigma), cuts), tick)
+        self._seconds += time.perf_counter() - start
+        return [
+            Update(
+                sample=number + 1,
+                B=self.bank.filters,
+                W=c.weights,
+                use=c.use,
+                objective=c.cost,
+                sparsity=c.sparsity,
+                psnr=-10 * math.log10(c.error) if c.error > 0 else math.inf,
+                seconds=self._seconds,
+                iterations=1,
+                converged=True,
+            )
+            for number, c in zip(numbers, coded, strict=True)
+        ]
+
+    def _take_in(self, several: list[_Moments]) -> None:
+        """Add the moments of samples to the history."""
+        joint = self._joint or several[0].joint
+        for own in several:
+            if own.joint != joint:
+                raise ValueError(
+                    f"the filters span joint axes of lengths {joint}, "
+                    f"but the sample has the shape {own.shape}"
+                )
         if self._joint is None:
             self._begin(joint)
-        elif joint != self._joint:
-            raise ValueError(
-                f"the filters span joint axes of lengths {self._joint}, "
-                f"but the sample has the shape {array.shape}"
-            )
-        rng = np.random.default_rng([self.seed, self.n_seen])
-        with single_threaded():
-            patches = _patches(array, known, self.filter_shape, self.n_joint, rng)
-            if len(patches):
+        for own in several:
+            if own.moments is not None:
                 kept = self._count * (1 - self.forget)
                 self._count = kept + 1
-                own = (patches.T @ patches).astype(np.float64) / len(patches)
-                self._moments += (own - self._moments) / self._count
+                self._moments += (own.moments - self._moments) / self._count
             self.n_seen += 1
-            filters = self._publish()
-            coded = self._code(filters, patches)
-        self._seconds += time.perf_counter() - start
-        return Update(
-            sample=self.n_seen,
-            B=self.bank.filters,
-            W=coded.weights,
-            use=coded.use,
-            objective=coded.cost,
-            sparsity=coded.sparsity,
-            psnr=-10 * math.log10(coded.error) if coded.error > 0 else math.inf,
-            seconds=self._seconds,
-            iterations=1,
-            converged=True,
-        )
 
     def _begin(self, joint: tuple[int, ...]) -> None:
         n_flat, size = math.prod(joint), math.prod(self.filter_shape)
@@ -219,33 +261,19 @@ class LatticeSCSC:
         )
         return filters
 
-    def _code(self, filters: Array, patches: Array) -> _Coded:
-        """Code patches (n, M) of a sample with the filters (R', M) that are not constant."""
-        n_flat = len(self.bank.filters) - len(filters)
-        weights = np.zeros((n_flat + len(filters), len(filters)), np.float32)
-        if not len(patches):
-            return _Coded(weights, np.zeros(len(filters)), 0.0, 0.0, 0.0)
-        coefficients = patches @ filters.T
-        _, own = np.linalg.eigh((coefficients.T @ coefficients).astype(np.float64))
-        weights[n_flat:] = own[:, ::-1]
-        codes = coefficients @ weights[n_flat:]
-        threshold = _THRESHOLD * self.sigma
-        codes[np.abs(codes) <= threshold] = 0
-        residual = patches - (codes @ weights[n_flat:].T) @ filters
-        square = float(np.einsum("nm,nm->", residual, residual, dtype=np.float64))
-        used = np.count_nonzero(codes)
-        return _Coded(
-            weights=weights,
-            use=np.abs(codes).sum(axis=0, dtype=np.float64),
-            cost=0.5 * square + 0.5 * threshold**2 * used,
-            sparsity=used / max(codes.size, 1),
-            error=square / residual.size,
-        )
-
     # --- checkpoints ----------------------------------------------------------------------------
 
-    def checkpoint(self, path: str | os.PathLike[str]) -> None:
-        """Write all that is needed to go on learning; complete, or not at all."""
+    def checkpoint(
+        self,
+        path: str | os.PathLike[str],
+        notes: Mapping[str, Any] | None = None,
+        arrays: Mapping[str, Array] | None = None,
+    ) -> None:
+        """Write all that is needed to go on learning; complete, or not at all.
+
+        ``notes`` and ``arrays`` are kept with it, for whoever wrote them; ``LatticeSCSC.notes``
+        reads them.
+        """
         if self._joint is None:
             raise ValueError("nothing was learned yet: there is nothing to write")
         header = {
@@ -255,8 +283,9 @@ class LatticeSCSC:
             "count": self._count,
             "seconds": self._seconds,
             "written_by": f"napari-scsc {__version__}",
+            "notes": dict(notes or {}),
         }
-        files.write(path, _KIND, _VERSION, header, {"moments": self._moments})
+        files.write(path, _KIND, _VERSION, header, {**(arrays or {}), "moments": self._moments})
 
     @classmethod
     def resume(cls, path: str | os.PathLike[str]) -> LatticeSCSC:
@@ -275,6 +304,30 @@ class LatticeSCSC:
             model._publish()
         return model
 
+    @staticmethod
+    def notes(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Array]]:
+        """Read the notes and arrays that were kept with a checkpoint; empty if there are none."""
+        header, arrays = files.read(path, _KIND, _VERSION)
+        return dict(header.get("notes", {})), {k: v for k, v in arrays.items() if k != "moments"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Cut:
+    """The patches (n, M) of a sample."""
+
+    patches: Array
+    shape: tuple[int, ...]
+    n_joint: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Moments:
+    """What a sample gives to the history; None if it has no whole patch."""
+
+    moments: Array | None  # (M, M)
+    shape: tuple[int, ...]
+    joint: tuple[int, ...]
+
 
 @dataclass(frozen=True, slots=True)
 class _Coded:
@@ -290,6 +343,51 @@ class _Coded:
 def constant_filters(n_joint: int, size: int) -> Array:
     """The filters (C, C * size) that are constant over their support, one for each joint value."""
     return np.asarray(np.kron(np.eye(n_joint), np.full((1, size), size**-0.5)))
+
+
+# Functions and not methods: they are sent to other processes.
+
+
+def _cut(sample: Any, number: int, *, seed: int, support: tuple[int, ...], n_joint: int) -> _Cut:
+    """Cut the sample with that number; an array, or a pair (array, mask)."""
+    x, mask = sample if isinstance(sample, tuple) else (sample, None)
+    array, known = checks.sample(x, n_joint, len(support), mask)
+    rng = np.random.default_rng([seed, number])
+    with single_threaded():
+        return _Cut(_patches(array, known, support, n_joint, rng), array.shape, n_joint)
+
+
+def _second_moments(cut: _Cut) -> _Moments:
+    patches, moments = cut.patches, None
+    if len(patches):
+        with single_threaded():
+            moments = (patches.T @ patches).astype(np.float64) / len(patches)
+    return _Moments(moments, cut.shape, cut.shape[: cut.n_joint])
+
+
+def _code(cut: _Cut, *, filters: Array, n_flat: int, sigma: float) -> _Coded:
+    """Code the patches of a sample with the filters (R', M) that are not constant."""
+    patches = cut.patches
+    weights = np.zeros((n_flat + len(filters), len(filters)), np.float32)
+    if not len(patches):
+        return _Coded(weights, np.zeros(len(filters)), 0.0, 0.0, 0.0)
+    with single_threaded():
+        coefficients = patches @ filters.T
+        _, own = np.linalg.eigh((coefficients.T @ coefficients).astype(np.float64))
+        weights[n_flat:] = own[:, ::-1]
+        codes = coefficients @ weights[n_flat:]
+        threshold = _THRESHOLD * sigma
+        codes[np.abs(codes) <= threshold] = 0
+        residual = patches - (codes @ weights[n_flat:].T) @ filters
+    square = float(np.einsum("nm,nm->", residual, residual, dtype=np.float64))
+    used = np.count_nonzero(codes)
+    return _Coded(
+        weights=weights,
+        use=np.abs(codes).sum(axis=0, dtype=np.float64),
+        cost=0.5 * square + 0.5 * threshold**2 * used,
+        sparsity=used / max(codes.size, 1),
+        error=square / residual.size,
+    )
 
 
 def _patches(

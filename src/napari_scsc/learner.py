@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import math
 import os
+import secrets
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import cache, partial
 from itertools import islice
-from typing import Any, Literal
+from pathlib import Path
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_scsc import checks
+from napari_scsc import checks, files
+from napari_scsc import state as states
 from napari_scsc.bank import FilterBank
 from napari_scsc.results import Code, Update, ZeroCodeWarning
 from napari_scsc.settings import Relative, Settings, Weights, filter_lengths, from_json
@@ -27,6 +31,46 @@ from napari_scsc.solver.threads import single_threaded
 from napari_scsc.state import State, check_joint, place, starting_weights
 
 Array = NDArray[Any]
+Tick = Callable[[], None]
+
+
+class Run(Protocol):
+    """Where the samples of a batch are coded; ``Threads``, or the workers of a cluster.
+
+    Attributes
+    ----------
+    is_here : bool
+        Whether that is in this process: what cannot be sent to another one can then be used.
+    """
+
+    is_here: bool
+
+    def map(self, function: Callable[..., Any], *columns: Iterable[Any]) -> list[Any]:
+        """Call the function as ``map`` does; the results are for ``gather``, or another ``map``."""
+
+    def gather(self, results: list[Any], tick: Tick | None = None) -> list[Any]:
+        """The values of results of ``map``, in their order; waits for them, ticking meanwhile."""
+
+
+class Threads:
+    """Threads of this process; with one job, the thread that asks."""
+
+    is_here = True
+
+    def __init__(self, n_jobs: int = 1) -> None:
+        self.n_jobs = checks.whole("n_jobs", n_jobs, 1)
+
+    def map(self, function: Callable[..., Any], *columns: Iterable[Any]) -> list[Any]:
+        """Call the function for each row of the columns."""
+        rows = list(zip(*columns, strict=True))
+        if self.n_jobs == 1 or len(rows) < 2:
+            return [function(*row) for row in rows]
+        with ThreadPoolExecutor(min(self.n_jobs, len(rows))) as pool:
+            return list(pool.map(function, *zip(*rows, strict=True)))
+
+    def gather(self, results: list[Any], tick: Tick | None = None) -> list[Any]:
+        """The results, which are there already."""
+        return results
 
 
 class SCSC:
@@ -155,7 +199,7 @@ class SCSC:
 
     def partial_fit(self, x: Any, mask: Any = None) -> SCSC:
         """Learn from one more sample; mask: True where it was measured."""
-        self._learn([self._check(x, mask)])
+        self.learn_batch([(x, mask)])
         return self
 
     def fit(
@@ -173,7 +217,7 @@ class SCSC:
         *,
         batch: int = 1,
         n_jobs: int = 1,
-        tick: Callable[[], None] | None = None,
+        tick: Tick | None = None,
     ) -> Iterator[Update]:
         """Learn as ``fit`` does, yielding an update after each sample.
 
@@ -193,44 +237,52 @@ class SCSC:
         """
         passes = checks.whole("passes", passes, 1)
         batch = checks.whole("batch", batch, 1)
-        n_jobs = checks.whole("n_jobs", n_jobs, 1)
+        run = Threads(n_jobs)
         if passes > 1 and iter(samples) is samples:
             raise ValueError(
                 f"passes is {passes}, but samples can be gone through only once: pass a list"
             )
-        return self._updates(samples, passes, batch, n_jobs, tick)
+        return self._updates(samples, passes, batch, run, tick)
 
     def _updates(
-        self,
-        samples: Iterable[Any],
-        passes: int,
-        batch: int,
-        n_jobs: int,
-        tick: Callable[[], None] | None,
+        self, samples: Iterable[Any], passes: int, batch: int, run: Run, tick: Tick | None
     ) -> Iterator[Update]:
         for _ in range(passes):
             remaining = iter(samples)
-            while pairs := [self._check(*_pair(s)) for s in islice(remaining, batch)]:
-                yield from self._learn(pairs, n_jobs, tick)
+            while several := list(islice(remaining, batch)):
+                yield from self.learn_batch(several, run, tick)
 
-    def _learn(
-        self,
-        pairs: list[tuple[Array, Array | None]],
-        n_jobs: int = 1,
-        tick: Callable[[], None] | None = None,
+    def learn_batch(
+        self, samples: Sequence[Any], run: Run | None = None, tick: Tick | None = None
     ) -> list[Update]:
-        """One round: code all samples with the same filters, then update the filters."""
+        """Code all samples with the same filters, then update the filters.
+
+        Their terms are added in their order, so that it does not matter who coded them: ``run``
+        says where that is done, and samples may be results of its ``map``.
+        """
         start = time.perf_counter()
-        state = self._state or State.first(self.settings, pairs[0][0], self._bank)
-        placed = [place(x, mask, state.step.geometry) for x, mask in pairs]
+        run = run or Threads()
+        pairs = run.map(partial(_checked, settings=self.settings), samples)
+        state = self._state
+        if state is None:
+            state = State.first(self.settings, run.gather(pairs[:1])[0][0], self._bank)
+        work = partial(
+            _code_for_learning,
+            settings=self.settings,
+            geometry=state.step.geometry,
+            filters=state.step.filters,
+            start=state.mean_weights,
+            problems=self._problems if run.is_here else None,
+            tick=tick if run.is_here else None,
+        )
         with single_threaded():
-            coded = _map(lambda pair: self._code_for_learning(state, pair, tick), placed, n_jobs)
+            coded = run.gather(run.map(work, pairs), tick)
             # From here on the samples count: if the filter step is interrupted, the filters are
             # those of before, and the next sample brings them up to date.
             self._state = state
             state.history.update([(c.maps, c.sample) for c in coded], self.settings.forget)
             for c in coded:
-                state.count(c.weights)
+                state.count(c.mean_weights)
             state.step.update(state.history)
         state.seconds += time.perf_counter() - start
         self._publish(state)
@@ -240,54 +292,17 @@ class SCSC:
             Update(
                 sample=state.n_seen - len(coded) + i,
                 B=state.step.filters.copy(),
-                W=self._weights_of(c.solution),
-                use=_use(c.solution.codes),
-                objective=c.solution.objective[-1],
+                W=c.weights,
+                use=c.use,
+                objective=c.objective,
                 sparsity=c.sparsity,
                 psnr=c.psnr,
                 seconds=state.seconds,
-                iterations=len(c.solution.objective) - 2,
-                converged=c.solution.converged,
+                iterations=c.iterations,
+                converged=c.converged,
             )
             for i, c in enumerate(coded, start=1)
         ]
-
-    def _code_for_learning(
-        self,
-        state: State,
-        pair: tuple[Array, Array | None],
-        tick: Callable[[], None] | None,
-    ) -> _Coded:
-        settings = self.settings
-        with self._problems.borrow(state.step.geometry, state.step.filters) as problem:
-            problem.set_sample(*pair)
-            solution, silence = self._solve(
-                problem, state.mean_weights, settings.max_iter, settings.tol, tick
-            )
-            maps, sample, reconstruction = problem.statistics()
-            error = problem.mask * (problem.sample - reconstruction)
-            square = float(np.einsum("cp,cp->", error, error, dtype=np.float64))
-            mean_square = square / problem.n_measured
-            places = len(solution.codes) * math.prod(problem.geometry.reach)
-            weights = solution.weights
-            if settings.weights == "shared":
-                # Alternate: the code fixed, the sample says how it would improve the one W of all.
-                weights = code.refine_weights(
-                    problem,
-                    solution,
-                    ball=settings.ball,
-                    radius=settings.radius,
-                    rounds=_SHARED_ROUNDS,
-                )
-            return _Coded(
-                solution=solution,
-                weights=weights,
-                maps=maps,
-                sample=sample,
-                sparsity=float(np.count_nonzero(solution.codes)) / places,
-                psnr=-10 * math.log10(mean_square) if mean_square > 0 else math.inf,
-                silence=silence,
-            )
 
     # --- coding ---------------------------------------------------------------------------------
 
@@ -296,7 +311,7 @@ class SCSC:
     ) -> Code:
         """Code a sample of any size with the filters as they are; mask: True where measured."""
         settings = self.settings
-        array, known = self._check(x, mask)
+        array, known = _checked((x, mask), settings)
         max_iter = settings.max_iter if max_iter is None else checks.whole("max_iter", max_iter, 1)
         tol = settings.tol if tol is None else checks.real("tol", tol, least=0)
         bank = self.bank
@@ -305,71 +320,41 @@ class SCSC:
         start = starting_weights(settings, bank)
         with single_threaded(), self._problems.borrow(geometry, bank.filters) as problem:
             problem.set_sample(array, known)
-            solution, silence = self._solve(problem, start, max_iter, tol)
+            solution, silence = _solve(problem, settings, start, max_iter, tol)
             problem.reconstruct()
             reconstruction = geometry.crop(problem.residual)
         _warn_of_silence(silence, stacklevel=3)
         return Code(
-            W=self._weights_of(solution),
+            W=_weights_of(solution, settings),
             Z=geometry.reached(solution.codes),
             reconstruction=reconstruction,
             objective=solution.objective,
             converged=solution.converged,
         )
 
-    def _solve(
-        self,
-        problem: Problem,
-        start: Array | None,
-        max_iter: int,
-        tol: float,
-        tick: Callable[[], None] | None = None,
-    ) -> tuple[code.Solution, str]:
-        """Code the sample in the problem; the text says why the code is all zero, if it is."""
-        beta = self.settings.beta
-        if isinstance(beta, Relative):
-            beta = beta.share * self._silencing_beta(problem)
-        solution = code.solve(
-            problem,
-            start,
-            beta=beta,
-            ball=self.settings.ball,
-            radius=self.settings.radius,
-            max_iter=max_iter,
-            tol=tol,
-            fixed_weights=self.settings.weights == "shared",
-            tick=tick,
-        )
-        if not math.isfinite(solution.objective[-1]):
-            raise FloatingPointError("coding a sample overflowed: scale the data down")
-        if solution.codes.any():
-            return solution, ""
-        largest = self._silencing_beta(problem)
-        code.compose(problem, solution.weights, solution.codes)
-        if largest == 0:
-            return solution, "the sample is zero where it was measured"
-        if beta >= largest:
-            return solution, f"beta is {beta:.3g}, and from {largest:.3g} on nothing is coded"
-        return solution, f"beta is {beta:.3g}, and no filter answers to the sample more than that"
-
-    def _silencing_beta(self, problem: Problem) -> float:
-        identity = self.settings.weights == "identity"
-        return code.smallest_silencing_beta(
-            problem, self.settings.ball, self.settings.radius, identity
-        )
-
-    def _weights_of(self, solution: code.Solution) -> Array:
-        if solution.weights is None:
-            return np.eye(self.settings.n_base, dtype=self.settings.real)
-        return solution.weights.copy()
-
     # --- checkpoints ----------------------------------------------------------------------------
 
-    def checkpoint(self, path: str | os.PathLike[str]) -> None:
-        """Write all that is needed to go on learning; complete, or not at all."""
+    def checkpoint(
+        self, path: str | os.PathLike[str], notes: Mapping[str, Any] | None = None
+    ) -> None:
+        """Write all that is needed to go on learning; complete, or not at all.
+
+        ``notes`` are kept with it, for whoever wrote them; ``SCSC.notes`` reads them.
+        """
         if self._state is None:
             raise ValueError("nothing was learned yet: there is nothing to write")
-        self._state.save(path, self.settings)
+        if notes is None:
+            self._state.save(path, self.settings)
+            return
+        target = Path(path)
+        beside = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
+        try:
+            self._state.save(beside, self.settings)
+            header, arrays = files.read(beside, states._KIND, states._VERSION)
+            header["notes"] = dict(notes)
+            files.write(target, states._KIND, states._VERSION, header, arrays)
+        finally:
+            beside.unlink(missing_ok=True)
 
     @classmethod
     def resume(cls, path: str | os.PathLike[str]) -> SCSC:
@@ -379,9 +364,11 @@ class SCSC:
         model._publish(state)
         return model
 
-    def _check(self, x: Any, mask: Any = None) -> tuple[Array, Array | None]:
-        n_shift = len(self.settings.filter_shape)
-        return checks.sample(x, self.settings.n_joint, n_shift, mask, self.settings.real)
+    @staticmethod
+    def notes(path: str | os.PathLike[str]) -> dict[str, Any]:
+        """Read the notes that were kept with a checkpoint; empty if there are none."""
+        header, _ = files.read(path, states._KIND, states._VERSION)
+        return dict(header.get("notes", {}))
 
 
 _SHARED_ROUNDS = 10  # gradient steps that a sample gives to the one W of all
@@ -389,15 +376,125 @@ _SHARED_ROUNDS = 10  # gradient steps that a sample gives to the one W of all
 
 @dataclass(frozen=True, slots=True)
 class _Coded:
-    """One coded sample, ready for the history."""
+    """One coded sample, ready for the history and for its update: nothing of the size of Z."""
 
-    solution: code.Solution
-    weights: Array | None  # what it gives to the running mean
+    weights: Array
+    mean_weights: Array | None  # what it gives to the running mean
     maps: Array
     sample: Array
+    use: Array
+    objective: float
+    iterations: int
+    converged: bool
     sparsity: float
     psnr: float
     silence: str
+
+
+# Functions and not methods: they are sent to other processes.
+
+
+def _checked(sample: Any, settings: Settings) -> tuple[Array, Array | None]:
+    x, mask = _pair(sample)
+    return checks.sample(x, settings.n_joint, len(settings.filter_shape), mask, settings.real)
+
+
+def _code_for_learning(
+    pair: tuple[Array, Array | None],
+    *,
+    settings: Settings,
+    geometry: Geometry,
+    filters: Array,
+    start: Array | None,
+    problems: ProblemPool | None,
+    tick: Tick | None,
+) -> _Coded:
+    problems = problems or _shared_problems(settings.n_base, settings.dtype)
+    x, mask = place(*pair, geometry)
+    with single_threaded(), problems.borrow(geometry, filters) as problem:
+        problem.set_sample(x, mask)
+        solution, silence = _solve(problem, settings, start, settings.max_iter, settings.tol, tick)
+        maps, sample, reconstruction = problem.statistics()
+        error = problem.mask * (problem.sample - reconstruction)
+        square = float(np.einsum("cp,cp->", error, error, dtype=np.float64))
+        mean_square = square / problem.n_measured
+        places = len(solution.codes) * math.prod(problem.geometry.reach)
+        weights = solution.weights
+        if settings.weights == "shared":
+            # Alternate: the code fixed, the sample says how it would improve the one W of all.
+            weights = code.refine_weights(
+                problem,
+                solution,
+                ball=settings.ball,
+                radius=settings.radius,
+                rounds=_SHARED_ROUNDS,
+            )
+        return _Coded(
+            weights=_weights_of(solution, settings),
+            mean_weights=weights,
+            maps=maps,
+            sample=sample,
+            use=_use(solution.codes),
+            objective=solution.objective[-1],
+            iterations=len(solution.objective) - 2,
+            converged=solution.converged,
+            sparsity=float(np.count_nonzero(solution.codes)) / places,
+            psnr=-10 * math.log10(mean_square) if mean_square > 0 else math.inf,
+            silence=silence,
+        )
+
+
+@cache
+def _shared_problems(n_base: int, dtype: str) -> ProblemPool:
+    """Where no model is: those of the process."""
+    return ProblemPool(n_base, np.dtype(dtype))
+
+
+def _solve(
+    problem: Problem,
+    settings: Settings,
+    start: Array | None,
+    max_iter: int,
+    tol: float,
+    tick: Tick | None = None,
+) -> tuple[code.Solution, str]:
+    """Code the sample in the problem; the text says why the code is all zero, if it is."""
+    beta = settings.beta
+    if isinstance(beta, Relative):
+        beta = beta.share * _silencing_beta(problem, settings)
+    solution = code.solve(
+        problem,
+        start,
+        beta=beta,
+        ball=settings.ball,
+        radius=settings.radius,
+        max_iter=max_iter,
+        tol=tol,
+        fixed_weights=settings.weights == "shared",
+        tick=tick,
+    )
+    if not math.isfinite(solution.objective[-1]):
+        raise FloatingPointError("coding a sample overflowed: scale the data down")
+    if solution.codes.any():
+        return solution, ""
+    largest = _silencing_beta(problem, settings)
+    code.compose(problem, solution.weights, solution.codes)
+    if largest == 0:
+        return solution, "the sample is zero where it was measured"
+    if beta >= largest:
+        return solution, f"beta is {beta:.3g}, and from {largest:.3g} on nothing is coded"
+    return solution, f"beta is {beta:.3g}, and no filter answers to the sample more than that"
+
+
+def _silencing_beta(problem: Problem, settings: Settings) -> float:
+    identity = settings.weights == "identity"
+    return code.smallest_silencing_beta(problem, settings.ball, settings.radius, identity)
+
+
+def _weights_of(solution: code.Solution, settings: Settings) -> Array:
+    if solution.weights is None:
+        return np.eye(settings.n_base, dtype=settings.real)
+    return solution.weights.copy()
 
 
 def _use(codes: Array) -> Array:
@@ -409,13 +506,6 @@ def _warn_of_silence(why: str, stacklevel: int) -> None:
     if why:
         message = f"the code of a sample is all zero: {why}"
         warnings.warn(message, ZeroCodeWarning, stacklevel=stacklevel)
-
-
-def _map(work: Callable[[Any], Any], items: list[Any], n_jobs: int) -> list[Any]:
-    if n_jobs == 1 or len(items) == 1:
-        return [work(item) for item in items]
-    with ThreadPoolExecutor(min(n_jobs, len(items))) as pool:
-        return list(pool.map(work, items))
 
 
 def _pair(sample: Any) -> tuple[Any, Any]:

@@ -365,7 +365,7 @@ def _stack(
     import dask
     import dask.array
 
-    lazily: Any = dask.delayed(read)  # type: ignore[attr-defined]
+    lazily: Any = dask.delayed(read)
     from_delayed: Any = dask.array.from_delayed
     pieces = [from_delayed(lazily(file), shape, dtype) for file in files]
     stack: Any = dask.array.stack

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from napari_scsc.restore import job, learning, paper, plan
 from napari_scsc.restore.basis import Basis
 from napari_scsc.restore.chain import Chain, Passes
 from napari_scsc.restore.job import Options, RestoreUpdate, Updates
+from napari_scsc.restore.output import open_workspace, restoring
 from napari_scsc.restore.source import Region, Source, Working, check_sigma, open_image
 
 Array = NDArray[Any]
@@ -34,6 +36,8 @@ def denoise(
     seed: int = 0,
     n_jobs: int | None = None,
     out: Any = None,
+    memory: int | str | None = None,
+    resume: bool = False,
     progress: Callable[[RestoreUpdate], None] | None = None,
 ) -> Any:
     """Take the noise out of an image.
@@ -65,9 +69,16 @@ def denoise(
         The same seed gives the same result.
     n_jobs : int, optional
         Threads; all cores unless given. The result does not depend on it.
-    out : array, optional
-        Where the result goes, tile by tile: of the shape and type of the image, anything that
-        takes slices (numpy, zarr). It is then what is returned.
+    out : path, Output or array, optional
+        Where the result goes. A path that ends in .zarr, .ome.zarr, .tif or .npy: it is computed
+        block by block in bounded memory, by whatever scheduler dask has, and the file appears
+        when it is whole; returned is a lazy array of it. An array of the shape and type of the
+        image (numpy, zarr): it is filled, and returned. Without it, the result is like the image:
+        of a dask array, a lazy dask array, for which only noise and filters were found.
+    memory : int or str, optional
+        How much to take for a result that goes to a file, such as "2 GB".
+    resume : bool
+        Go on with a file that was begun, and broke off.
     progress : callable, optional
         Called with each update of ``iter_denoise``; it may raise to cancel.
 
@@ -89,6 +100,8 @@ def denoise(
             seed=seed,
             n_jobs=n_jobs,
             out=out,
+            memory=memory,
+            resume=resume,
         ),
         progress,
     )
@@ -107,6 +120,8 @@ def iter_denoise(
     seed: int = 0,
     n_jobs: int | None = None,
     out: Any = None,
+    memory: int | str | None = None,
+    resume: bool = False,
     tick: job.Tick | None = None,
 ) -> Updates:
     """Denoise as ``denoise`` does, yielding updates; the last one holds the result.
@@ -123,6 +138,8 @@ def iter_denoise(
         seed=seed,
         n_jobs=n_jobs,
         out=out,
+        memory=memory,
+        resume=resume,
     )
     source = open_image(image, None, kind, axes)
     check_sigma(options.sigma, source)
@@ -138,12 +155,14 @@ def iter_denoise(
 
 
 def _updates(source: Source, options: Options, tick: job.Tick | None) -> Updates:
-    noise = job.find_noise(source, options.sigma)
+    workspace = open_workspace(source, options)
+    find = partial(job.find_noise, source, options.sigma)
+    noise = workspace.noise(find) if workspace else find()
     found = RestoreUpdate(
         "noise", 0.0, f"noise level {noise.sigma:.3g}", noise=noise, remarks=noise.remarks
     )
     yield found
-    if noise.sigma == 0:
+    if noise.sigma == 0 and workspace is None:
         # Without noise the image is its own best estimate.
         result = options.out
         if result is None:
@@ -155,21 +174,23 @@ def _updates(source: Source, options: Options, tick: job.Tick | None) -> Updates
     working = Working(source, noise)
     sigma = working.sigma * options.strength
     if options.method != "scsc":
-        yield from paper.denoising(source, working, sigma, options, found, tick)
+        coder, learned = yield from paper.denoising(source, working, sigma, options, tick)
+        common = replace(found, stage="restore", bank=learned)
+        yield from restoring(source, coder, common, options, workspace, tick)
         return
-    bank = options.bank
+    bank = options.bank or (workspace.bank() if workspace else None)
     if bank is None:
         tiles = [
             working.to_work(source.read(*place))
             for place in learning.places_to_learn_from(source, options.seed)
         ]
         bank = yield from learning.learning(tiles, source, sigma, options.seed, tick)
-    restorer = Denoiser.of(bank, source, working, sigma, options.quality)
+    if workspace:
+        workspace.keep_bank(bank)
+    memory = options.tile_memory(source)
+    restorer = Denoiser.of(bank, source, working, sigma, options.quality, memory)
     common = replace(found, stage="restore", bank=bank)
-    with job.workers(options.n_jobs) as executor:
-        yield from job.tile_by_tile(
-            source, restorer, common, out=options.out, executor=executor, tick=tick
-        )
+    yield from restoring(source, restorer, common, options, workspace, tick)
 
 
 @dataclass(frozen=True)
@@ -191,11 +212,12 @@ class Denoiser(job.Restorer):
         working: Working,
         sigma: float,
         quality: plan.Quality,
+        memory: int | None = None,
     ) -> Denoiser:
         """What suits a bank and a source; ``sigma`` is in working values."""
         bases = tuple(job.bases(bank, quality))
         passes = tuple(plan.passes(basis.patch, quality) for basis in bases)
-        size, overlap = plan.tile_shape(source.shift, bases[0], passes[0])
+        size, overlap = plan.tile_shape(source.shift, bases[0], passes[0], memory)
         return cls(working, size, overlap, bases, passes, sigma)
 
     def estimates(
@@ -207,7 +229,13 @@ class Denoiser(job.Restorer):
         tick: job.Tick | None = None,
     ) -> Iterator[tuple[float, Array]]:
         """The mean of the bases so far, after each pass."""
-        mixed = self.bases[0].project(self.working.to_work(source.read(index, part)))
+        work = self.working.to_work(source.read(index, part))
+        if not np.isfinite(work).all():
+            raise ValueError(
+                f"values are missing or infinite in {source.region(index, part)}: inpaint fills "
+                "them, and denoises with sigma=..."
+            )
+        mixed = self.bases[0].project(work)
         done: list[Array] = []
         total = sum(own.n_passes for own in self.passes)
         seen = 0

@@ -21,6 +21,7 @@ from napari_scsc.restore import fill, job, learning, paper, plan
 from napari_scsc.restore.basis import Basis, mixtures_above_noise
 from napari_scsc.restore.chain import Chain, Passes
 from napari_scsc.restore.job import Options, RestoreUpdate, Updates
+from napari_scsc.restore.output import open_workspace, restoring
 from napari_scsc.restore.source import Region, Source, Working, check_sigma, open_image
 
 Array = NDArray[Any]
@@ -45,6 +46,8 @@ def inpaint(
     seed: int = 0,
     n_jobs: int | None = None,
     out: Any = None,
+    memory: int | str | None = None,
+    resume: bool = False,
     progress: Callable[[RestoreUpdate], None] | None = None,
 ) -> Any:
     """Fill what is missing in an image.
@@ -59,7 +62,7 @@ def inpaint(
     sigma : float, optional
         Standard deviation of the noise of the known values, in the units of the image: they are
         then denoised as well. Without it they are kept as they are, to the bit.
-    kind, axes, bank, strength, quality, method, seed, n_jobs, out, progress
+    kind, axes, bank, strength, quality, method, seed, n_jobs, out, memory, resume, progress
         See ``denoise``.
 
     Returns
@@ -82,6 +85,8 @@ def inpaint(
             seed=seed,
             n_jobs=n_jobs,
             out=out,
+            memory=memory,
+            resume=resume,
         ),
         progress,
     )
@@ -101,6 +106,8 @@ def iter_inpaint(
     seed: int = 0,
     n_jobs: int | None = None,
     out: Any = None,
+    memory: int | str | None = None,
+    resume: bool = False,
     tick: job.Tick | None = None,
 ) -> Updates:
     """Inpaint as ``inpaint`` does, yielding updates; the last one holds the result.
@@ -117,10 +124,12 @@ def iter_inpaint(
         seed=seed,
         n_jobs=n_jobs,
         out=out,
+        memory=memory,
+        resume=resume,
     )
     source = open_image(image, missing, kind, axes)
     check_sigma(options.sigma, source)
-    if not source.has_missing:
+    if not source.has_missing and source.is_known_whole:
         raise ValueError(
             "nothing is missing: the mask is empty and the image holds no NaN; "
             "to take noise out of a complete image, use denoise"
@@ -135,7 +144,7 @@ def iter_inpaint(
 def _check_samples(source: Source) -> None:
     """Refuse data whose samples know nothing of each other, and one of which is not known."""
     indices = source.samples()
-    if len(indices) == 1:
+    if len(indices) == 1 or not source.is_known_whole:
         return
     whole = tuple(slice(0, n) for n in source.shift)
     for index in indices:
@@ -148,6 +157,7 @@ def _check_samples(source: Source) -> None:
 
 
 def _updates(source: Source, options: Options, tick: job.Tick | None) -> Updates:
+    workspace = open_workspace(source, options)
     sigma = options.sigma or 0.0
     noise = job.given_noise(source, sigma)
     working = Working(source, noise)
@@ -158,7 +168,11 @@ def _updates(source: Source, options: Options, tick: job.Tick | None) -> Updates
     yield common
 
     if options.method != "scsc":
-        yield from paper.inpainting(source, working, level, options, common, tick, sigma == 0)
+        coder, learned = yield from paper.inpainting(
+            source, working, level, options, tick, sigma == 0
+        )
+        common = replace(common, stage="restore", bank=learned)
+        yield from restoring(source, coder, common, options, workspace, tick)
         return
     tiles = _tiles_with_something_known(source, working, options.seed)
     errors = fill.AxisErrors.of(tiles, options.seed)
@@ -166,16 +180,25 @@ def _updates(source: Source, options: Options, tick: job.Tick | None) -> Updates
     error = errors.together**0.5
     levels = np.geomspace(_FIRST * error, _LAST * error, _ROUNDS[options.quality])
     levels = np.maximum(levels, level)
-    bank = options.bank
+    bank = options.bank or (workspace.bank() if workspace else None)
     if bank is None:
         filled = [_guess(values, known, errors, levels[-1]) for values, known in tiles]
         bank = yield from learning.learning(filled, source, levels[-1], options.seed, tick)
-    restorer = Inpainter.of(bank, source, working, level, options.quality, levels, errors, mean)
+    if workspace:
+        workspace.keep_bank(bank)
+    restorer = Inpainter.of(
+        bank,
+        source,
+        working,
+        level,
+        options.quality,
+        levels,
+        errors,
+        mean,
+        options.tile_memory(source),
+    )
     common = replace(common, stage="restore", bank=bank)
-    with job.workers(options.n_jobs) as executor:
-        yield from job.tile_by_tile(
-            source, restorer, common, out=options.out, executor=executor, tick=tick
-        )
+    yield from restoring(source, restorer, common, options, workspace, tick)
 
 
 @dataclass(frozen=True)
@@ -203,6 +226,7 @@ class Inpainter(job.Restorer):
         levels: Array,
         errors: fill.AxisErrors,
         mean: float,
+        memory: int | None = None,
     ) -> Inpainter:
         """What suits a bank and a source; ``noise`` of the known values is in working values."""
         basis = Basis.of(bank)
@@ -213,7 +237,7 @@ class Inpainter(job.Restorer):
             second_reach=passes.first_reach,
             second_size=min(passes.second_size, passes.first_size),
         )
-        size, overlap = plan.tile_shape(source.shift, basis, passes)
+        size, overlap = plan.tile_shape(source.shift, basis, passes, memory)
         return cls(working, size, overlap, basis, passes, levels, noise, errors, mean)
 
     def estimates(

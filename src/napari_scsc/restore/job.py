@@ -31,6 +31,8 @@ Tick = Callable[[], None]
 
 METHODS = ("scsc", "scsc-paper", "ocsc-paper")
 _NOISE_TILES = 24
+_MEMORY = 2 * 10**9  # for a result that goes to a file, unless something else is said
+_LEAST_MEMORY = 10**8
 LEARNING = 0.05  # share of the work that learning is, roughly
 
 
@@ -93,6 +95,8 @@ class Options:
     seed: int
     n_jobs: int
     out: Any
+    memory: int | None
+    resume: bool
 
     @classmethod
     def checked(
@@ -106,6 +110,8 @@ class Options:
         seed: Any,
         n_jobs: Any,
         out: Any,
+        memory: Any,
+        resume: Any,
     ) -> Options:
         """Refuse what is not allowed, naming it."""
         if bank is not None and not isinstance(bank, FilterBank):
@@ -122,7 +128,33 @@ class Options:
             seed=checks.whole("seed", seed, 0),
             n_jobs=_cores() if n_jobs is None else checks.whole("n_jobs", n_jobs, 1),
             out=out,
+            memory=_bytes(memory),
+            resume=bool(resume),
         )
+
+    def tile_memory(self, source: Source) -> int | None:
+        """Bytes that a tile may take; None: what suits a result in memory."""
+        is_file = self.out is not None and not hasattr(self.out, "shape")
+        if self.memory is None and not is_file:
+            return None
+        memory = _MEMORY if self.memory is None else self.memory
+        # As many tiles as threads are under way at a time, and what is around them needs some too.
+        return round(0.7 * memory / self.n_jobs)
+
+
+def _bytes(memory: Any) -> int | None:
+    """A number of bytes, or one with a unit such as "2 GB"."""
+    if memory is None:
+        return None
+    from dask.utils import parse_bytes
+
+    try:
+        found = int(parse_bytes(memory))
+    except (ValueError, TypeError):
+        raise ValueError(f'memory must be like "2 GB", but is {memory!r}') from None
+    if found < _LEAST_MEMORY:
+        raise ValueError(f'memory must be at least "{_LEAST_MEMORY // 10**6} MB", not {memory!r}')
+    return found
 
 
 def _cores() -> int:
@@ -199,7 +231,8 @@ def find_noise(source: Source, sigma: float | None) -> Noise:
         for i in np.unique(np.linspace(0, len(values) - 1, 8).astype(int)):
             planes.append(values[i])
             known.append(there[i])
-    noise = estimate(planes, known if source.has_missing else None)
+    all_known = source.is_known_whole and not source.has_missing
+    noise = estimate(planes, None if all_known else known)
     gain = noise.gain * scale.width
     return replace(
         noise,
@@ -313,7 +346,7 @@ def last(updates: Updates, progress: Callable[[RestoreUpdate], None] | None) -> 
 def check_out(out: Any, source: Source) -> None:
     """Refuse an array that the result does not fit into."""
     shape, dtype = source.image.shape, source.image.dtype
-    if out is not None and (tuple(out.shape) != shape or np.dtype(out.dtype) != dtype):
+    if hasattr(out, "shape") and (tuple(out.shape) != shape or np.dtype(out.dtype) != dtype):
         raise ValueError(
             f"out has the shape {tuple(out.shape)} and type {out.dtype}, the result {shape} "
             f"and {dtype}"

@@ -34,16 +34,14 @@ _TILE = {1: 4096, 2: 128, 3: 40}
 _OVERLAP = {1: 64, 2: 24, 3: 8}
 
 
+Found = Generator[RestoreUpdate, None, tuple["Coder", FilterBank]]
+
+
 def denoising(
-    source: Source,
-    working: Working,
-    sigma: float,
-    options: Options,
-    common: RestoreUpdate,
-    tick: job.Tick | None,
-) -> Updates:
+    source: Source, working: Working, sigma: float, options: Options, tick: job.Tick | None
+) -> Found:
     """Denoise by coding: what the filters cannot say in few words is taken for noise."""
-    yield from _restoring(source, working, _PRICE * sigma, options, common, tick, keep_known=False)
+    return (yield from _restoring(source, working, _PRICE * sigma, options, tick, False))
 
 
 def inpainting(
@@ -51,13 +49,12 @@ def inpainting(
     working: Working,
     sigma: float,
     options: Options,
-    common: RestoreUpdate,
     tick: job.Tick | None,
     keep_known: bool,
-) -> Updates:
+) -> Found:
     """Inpaint by coding what is known; the code says what is not."""
     price = max(_PRICE * sigma, _NOISELESS)
-    yield from _restoring(source, working, price, options, common, tick, keep_known)
+    return (yield from _restoring(source, working, price, options, tick, keep_known))
 
 
 def _restoring(
@@ -65,21 +62,19 @@ def _restoring(
     working: Working,
     beta: float,
     options: Options,
-    common: RestoreUpdate,
     tick: job.Tick | None,
     keep_known: bool,
-) -> Updates:
+) -> Found:
     n_shift = len(source.shift)
     tiles = [
         _read(source, working, index, part)
         for index, part in draw_tiles(source, _TILE[n_shift] ** n_shift, 8, options.seed)
     ]
     model = yield from _model(tiles, source.joint, n_shift, beta, options, tick)
-    common = replace(common, stage="restore", bank=model.bank)
     size = tuple(min(n, _TILE[n_shift]) for n in source.shift)
     overlap = tuple(min(s - 1, _OVERLAP[n_shift]) for s in size)
-    restorer = Coder(working, size, overlap, model.bank, beta, model.settings.weights, keep_known)
-    yield from job.tile_by_tile(source, restorer, common, out=options.out, tick=tick)
+    weights = model.settings.weights
+    return Coder(working, size, overlap, model.bank, beta, weights, keep_known), model.bank
 
 
 @dataclass(frozen=True)
@@ -239,7 +234,7 @@ def learning(
 
 def _read(source: Source, working: Working, index: tuple[int, ...], part: Region) -> Split:
     values = source.read(index, part)
-    if not source.has_missing:
+    if not source.has_missing and source.is_known_whole:
         return _split(working.to_work(values), None)
     missing = source.missing(index, part)
     known = np.where(missing, 0, working.to_work(values)).astype(np.float32)

@@ -64,10 +64,22 @@ def has_useful_middles(patch: tuple[int, ...]) -> bool:
 
 
 def tile_shape(
-    shift: tuple[int, ...], basis: Basis, passes: Passes
+    shift: tuple[int, ...], basis: Basis, passes: Passes, memory: int | None = None
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Lengths of a tile and of the overlap of two: as large as the memory for one tile allows."""
-    return _tile_shape(shift, basis.patch, len(basis.vectors), passes)
+    n_mixtures, n_joint = basis.mixtures.shape
+    points = TILE_COEFFICIENTS / len(basis.vectors)
+    if memory is not None:
+        points = memory / _bytes_a_point(len(basis.vectors), n_mixtures, n_joint, passes)
+    return _tile_shape(shift, basis.patch, points, passes)
+
+
+def _bytes_a_point(n_vectors: int, n_mixtures: int, n_joint: int, passes: Passes) -> float:
+    """Memory that a tile takes, in bytes a point."""
+    around = 6 * n_joint + 6 * n_mixtures  # the values as read, as worked on, and the estimates
+    # Coefficients of the tile, of its pilot, and what is gathered of both; or those of a lattice.
+    coefficients = 3 * n_mixtures if passes.is_draft else 5 * n_vectors
+    return 4.0 * (around + coefficients)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +96,8 @@ def work(shift: tuple[int, ...], n_joint: int, quality: Quality) -> Work:
     n_mixtures = min(n_joint, _MIXTURES)
     patch = patch_shape(shift, n_mixtures, noisy=False)
     n_vectors = n_mixtures * math.prod(patch)
-    size, overlap = _tile_shape(shift, patch, n_vectors, passes(patch, quality))
+    points = TILE_COEFFICIENTS / n_vectors
+    size, overlap = _tile_shape(shift, patch, points, passes(patch, quality))
     tiles = math.prod(
         math.ceil(max(n - o, 1) / max(s - o, 1))
         for n, s, o in zip(shift, size, overlap, strict=True)
@@ -96,10 +109,9 @@ def work(shift: tuple[int, ...], n_joint: int, quality: Quality) -> Work:
 
 
 def _tile_shape(
-    shift: tuple[int, ...], patch: tuple[int, ...], n_vectors: int, passes: Passes
+    shift: tuple[int, ...], patch: tuple[int, ...], points: float, passes: Passes
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
     overlap = [r // 2 + p for r, p in zip(passes.second_reach, patch, strict=True)]
-    points = TILE_COEFFICIENTS / n_vectors
     counts = [1] * len(shift)
 
     def size() -> list[int]:

@@ -20,6 +20,7 @@ Region = tuple[slice, ...]
 
 _SMALLEST, _LARGEST = 1e-100, 1e100  # range of values whose squares can be computed with
 _FAINTEST = 1e-8  # of the range of values: noise that single precision can still tell
+_LOOKED_AT = 1 << 26  # values of an image whose range is found by looking at all of them
 _FEWEST = 4  # points along the last two shift axes; along the others 2
 
 
@@ -49,8 +50,14 @@ class Source:
 
     @property
     def has_missing(self) -> bool:
-        """Whether some values are NaN or masked."""
+        """Whether some of the values that were looked at are NaN or masked."""
         return self.range.n_nan + self.range.n_masked > 0
+
+    @property
+    def is_known_whole(self) -> bool:
+        """Whether all values were looked at."""
+        seen = self.range.n_known + self.range.n_nan + self.range.n_masked
+        return seen == math.prod(self.image.shape)
 
     def samples(self) -> list[tuple[int, ...]]:
         """The indices of the samples along the sample axes: one empty index if there are none."""
@@ -108,12 +115,15 @@ class Source:
 def open_image(
     image: Any, missing: Any, kind: str | None, axes: str | Sequence[str] | Axes | None
 ) -> Source:
-    """Look at all values once, and refuse what cannot be restored, in the user's words."""
+    """Look at the values, and refuse what cannot be restored, in the user's words.
+
+    Of an image that is not in memory, and large, only a part is looked at.
+    """
     seen = arrays.view(image)
     meaning = resolve(seen.shape, kind, axes, labels=seen.labels, name=seen.name)
     if missing is not None:
         seen = arrays.view(image, _missing_of(missing, seen.shape, meaning))
-    source = Source(seen, meaning, arrays.measure(seen))
+    source = Source(seen, meaning, arrays.measure(seen, _looked_at(seen)))
     _check_lengths(source)
     if source.range.n_known == 0:
         raise ValueError("all of the image is missing: there is nothing to restore it from")
@@ -132,6 +142,16 @@ def open_image(
             f"the image is constant (every value is {source.range.low:g}): nothing to restore"
         )
     return source
+
+
+def _looked_at(image: arrays.View) -> list[Region] | None:
+    """Which regions of a large image are looked at for its range; None: all."""
+    if image.is_in_memory or math.prod(image.shape) <= _LOOKED_AT:
+        return None
+    regions = list(image.blocks(1 << 20))
+    count = max(1, _LOOKED_AT // (1 << 20))
+    chosen = np.random.default_rng(0).permutation(len(regions))[:count]
+    return [regions[i] for i in sorted(chosen)]
 
 
 def _missing_of(mask: Any, shape: tuple[int, ...], axes: Axes) -> Any:

@@ -1,0 +1,458 @@
+"""Restore data larger than memory: a graph of blocks for whatever scheduler dask has.
+
+A block is a tile with its overlap. Blocks know nothing of each other: the estimate of each goes to
+a file of its own, and a chunk of the result is blended from the files of the blocks that cover it,
+in the order in which they would be blended in memory, so that it has the same bits. Whatever is
+there is whole, for files are written beside and renamed, and a chunk is recorded after it was
+written: a run that was killed goes on where it was.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import os
+import secrets
+import socket
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from napari_scsc import arrays
+from napari_scsc.restore.job import LEARNING, Restorer, RestoreUpdate, Tick, Updates, finished
+from napari_scsc.restore.source import Region, Source
+from napari_scsc.tiles import Blend, Tile, cut
+
+Array = NDArray[Any]
+
+_EVERY = 0.2  # seconds between two looks at what is done, and at whether to stop
+_CHUNK_VALUES = 1 << 20  # of a chunk of the result, about
+
+
+class Stopped(Exception):
+    """Somebody wants no more of it."""
+
+
+class RunInterrupted(RuntimeError):
+    """A run broke off for a reason outside of it; what was finished is kept, and can be resumed."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """One tile of one sample."""
+
+    index: tuple[int, ...]
+    tile: Tile
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """A part of the result, and the numbers of the blocks that cover it, in their order."""
+
+    index: tuple[int, ...]
+    part: Region
+    blocks: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Grid:
+    """All blocks and all chunks of a restoration; numbered, and the same in every process."""
+
+    indices: tuple[tuple[int, ...], ...]
+    shift: tuple[int, ...]
+    size: tuple[int, ...]
+    overlap: tuple[int, ...]
+    chunk: tuple[int, ...]
+
+    @classmethod
+    def of(cls, source: Source, restorer: Restorer) -> Grid:
+        """The grid of a source, with chunks of a convenient size."""
+        chunk = _chunk_lengths(source.shift, _CHUNK_VALUES // source.n_joint)
+        indices = tuple(source.samples())
+        return cls(indices, source.shift, restorer.size, restorer.overlap, chunk)
+
+    @cached_property
+    def tiles(self) -> tuple[Tile, ...]:
+        """The tiles of a sample."""
+        return tuple(cut(self.shift, self.size, self.overlap))
+
+    @cached_property
+    def _parts(self) -> tuple[tuple[Region, tuple[int, ...]], ...]:
+        """The chunks of a sample, each with the tiles that cover it."""
+        along = [
+            [tile.region[0] for tile in cut((n,), (s,), (o,))]
+            for n, s, o in zip(self.shift, self.size, self.overlap, strict=True)
+        ]
+        counts = [len(spans) for spans in along]
+        cells = [
+            [
+                (span, [i for i, tile in enumerate(tiles) if _meet(tile, span)])
+                for span in (slice(a, min(a + c, n)) for a in range(0, n, c))
+            ]
+            for n, c, tiles in zip(self.shift, self.chunk, along, strict=True)
+        ]
+        return tuple(
+            (
+                tuple(span for span, _ in cell),
+                # Tiles are numbered as ``cut`` gives them: the last axis runs fastest.
+                tuple(
+                    int(np.ravel_multi_index(place, counts))
+                    for place in itertools.product(*(numbers for _, numbers in cell))
+                ),
+            )
+            for cell in itertools.product(*cells)
+        )
+
+    @property
+    def n_blocks(self) -> int:
+        """How many blocks there are."""
+        return len(self.indices) * len(self.tiles)
+
+    @property
+    def n_chunks(self) -> int:
+        """How many chunks there are."""
+        return len(self.indices) * len(self._parts)
+
+    def block(self, number: int) -> Block:
+        """The block of that number."""
+        sample, tile = divmod(number, len(self.tiles))
+        return Block(self.indices[sample], self.tiles[tile])
+
+    def chunk_at(self, number: int) -> Chunk:
+        """The chunk of that number."""
+        sample, place = divmod(number, len(self._parts))
+        part, tiles = self._parts[place]
+        first = sample * len(self.tiles)
+        return Chunk(self.indices[sample], part, tuple(first + t for t in tiles))
+
+
+@dataclass(frozen=True)
+class Run:
+    """A restoration into a store: what every process that works on it has to know."""
+
+    source: Source
+    restorer: Restorer
+    grid: Grid
+    folder: Path
+    store: Any
+
+    def block_file(self, number: int) -> Path:
+        """Where the estimate of a block lies."""
+        return self.folder / "blocks" / f"{number}.npy"
+
+    @property
+    def stop_file(self) -> Path:
+        """What tells everybody to stop."""
+        return self.folder / "stop"
+
+    def done(self) -> set[int]:
+        """Numbers of the chunks that are written."""
+        found: set[int] = set()
+        for log in self.folder.glob("done-*.txt"):
+            text = log.read_text()
+            # What has no end of line was being written when its process was killed.
+            found.update(int(line) for line in text[: text.rfind("\n") + 1].split())
+        return found
+
+    def record(self, number: int) -> None:
+        """Say that a chunk is written."""
+        log = self.folder / f"done-{socket.gethostname()}-{os.getpid()}.txt"
+        with open(log, "a") as stream:
+            stream.write(f"{number}\n")
+
+
+# --- tasks --------------------------------------------------------------------------------------
+
+
+def _restore_block(run: Run, number: int) -> int:
+    """Write the estimate of a block to its file."""
+    target = run.block_file(number)
+    if target.exists():
+        return number
+    tick = _ticker(run.stop_file)
+    estimate = _estimate(run.source, run.restorer, run.grid.block(number), tick)
+    target.parent.mkdir(exist_ok=True)
+    temporary = target.with_name(f"{target.name}.{secrets.token_hex(4)}")
+    with open(temporary, "wb") as stream:
+        np.save(stream, estimate)
+    os.replace(temporary, target)
+    return number
+
+
+def _write_chunk(run: Run, number: int, _blocks: Sequence[int]) -> Counter[str]:
+    """Blend the blocks that cover a chunk, and write it."""
+    _ticker(run.stop_file)()
+    chunk = run.grid.chunk_at(number)
+    source = _alone(run.source)
+    pieces = [np.load(run.block_file(b), mmap_mode="r") for b in chunk.blocks]
+    with arrays.in_task():
+        values = _blend(source, run.restorer, run.grid, chunk, pieces)
+        run.store.write(source.region(chunk.index, chunk.part), values)
+        remarks = run.restorer.remarks(source, chunk.index, chunk.part)
+    run.record(number)
+    return remarks
+
+
+def _free_block(run: Run, number: int, _chunks: Sequence[Any]) -> None:
+    """All chunks that a block covers are written: its file is not needed any more."""
+    run.block_file(number).unlink(missing_ok=True)
+
+
+def _estimate(source: Source, restorer: Restorer, block: Block, tick: Tick | None = None) -> Array:
+    """The estimate (C, *tile) of a block, in working values."""
+    with arrays.in_task():
+        *_, (_, estimate) = restorer.estimates(
+            _alone(source), block.index, block.tile.region, None, tick
+        )
+    return np.asarray(estimate, np.float32)
+
+
+def _alone(source: Source) -> Source:
+    """The source for one task: what it remembers of the last read is not for other threads."""
+    return replace(source, _last={})
+
+
+def _blend(
+    source: Source, restorer: Restorer, grid: Grid, chunk: Chunk, pieces: Sequence[Array]
+) -> Array:
+    """The values of a chunk as the image has them."""
+    lengths = tuple(s.stop - s.start for s in chunk.part)
+    blend = Blend((source.n_joint, *lengths))
+    for number, piece in zip(chunk.blocks, pieces, strict=True):
+        tile = grid.block(number).tile
+        common = [
+            slice(max(a.start, b.start), min(a.stop, b.stop))
+            for a, b in zip(tile.region, chunk.part, strict=True)
+        ]
+        here = _relative(common, chunk.part)
+        there = _relative(common, tile.region)
+        ramps = tuple(ramp[s] for ramp, s in zip(tile.ramps, there, strict=True))
+        joint = (np.ones(source.n_joint), *ramps)
+        blend.add(Tile((slice(None), *here), joint), piece[(slice(None), *there)])
+    return restorer.finished(source, chunk.index, chunk.part, blend.result)
+
+
+def _relative(region: Sequence[slice], origin: Sequence[slice]) -> Region:
+    return tuple(
+        slice(s.start - o.start, s.stop - o.start) for s, o in zip(region, origin, strict=True)
+    )
+
+
+def _meet(a: slice, b: slice) -> bool:
+    return bool(a.start < b.stop and b.start < a.stop)
+
+
+def _ticker(stop_file: Path) -> Tick:
+    """What a task calls often: it raises when somebody wants to stop."""
+    looked = -math.inf
+
+    def tick() -> None:
+        nonlocal looked
+        if time.monotonic() - looked > _EVERY:
+            looked = time.monotonic()
+            if stop_file.exists():
+                raise Stopped
+
+    return tick
+
+
+# --- into a store -------------------------------------------------------------------------------
+
+
+def into_store(
+    source: Source,
+    restorer: Restorer,
+    common: RestoreUpdate,
+    folder: Path,
+    store_for: Callable[[tuple[int, ...]], Any],
+    n_jobs: int,
+    tick: Tick | None,
+) -> Updates:
+    """Restore into a store, yielding an update whenever chunks were finished.
+
+    ``folder`` is there, and keeps what a later run needs to go on. ``store_for`` makes the store
+    of the result for a shape of chunks.
+    """
+    grid = Grid.of(source, restorer)
+    run = Run(source, restorer, grid, folder, store_for(_image_chunks(source, grid)))
+    _check_same(run)
+    run.stop_file.unlink(missing_ok=True)
+    done = run.done()
+    if not (folder / "created").exists():
+        run.store.create()
+        (folder / "created").touch()
+    remarks: Counter[str] = Counter()
+    for fresh in _computing(run, done, n_jobs, tick, remarks):
+        share = fresh / grid.n_chunks
+        message = f"chunk {fresh} of {grid.n_chunks}"
+        yield replace(common, done=LEARNING + (1 - LEARNING) * share, message=message)
+    run.store.finish()
+    yield finished(common, run.store, remarks)
+
+
+def _image_chunks(source: Source, grid: Grid) -> tuple[int, ...]:
+    """Lengths of a chunk in the image's own order of axes."""
+    lengths = iter(grid.chunk)
+    pairs = zip(source.image.shape, source.axes.roles, strict=True)
+    return tuple(1 if r == "sample" else n if r == "joint" else next(lengths) for n, r in pairs)
+
+
+def _check_same(run: Run) -> None:
+    """Refuse to go on with the blocks of another grid."""
+    grid = run.grid
+    mine = {"shift": grid.shift, "size": grid.size, "overlap": grid.overlap, "chunk": grid.chunk}
+    path = run.folder / "grid.json"
+    if path.exists():
+        theirs = {k: tuple(v) for k, v in json.loads(path.read_text()).items()}
+        if theirs != mine:
+            raise ValueError(
+                f"{run.folder} holds parts of a run with blocks of another size: resume it with "
+                "the same memory, or remove it"
+            )
+        return
+    temporary = path.with_suffix(".tmp")
+    temporary.write_text(json.dumps(mine))
+    os.replace(temporary, path)
+
+
+def _computing(
+    run: Run, done: set[int], n_jobs: int, tick: Tick | None, remarks: Counter[str]
+) -> Iterator[int]:
+    """Compute what is not done yet; yield how many chunks are, whenever that has changed."""
+    outcome: list[Any] = []
+    failure: list[BaseException] = []
+    tasks = _tasks(run, done)
+
+    def compute() -> None:
+        try:
+            outcome.extend(_compute(tasks, n_jobs))
+        except BaseException as error:  # of any scheduler: told by the thread that waits
+            failure.append(error)
+
+    thread = threading.Thread(target=compute, name="napari-scsc blocks")
+    thread.start()
+    told = len(done)
+    try:
+        yield told
+        while thread.is_alive():
+            if tick:
+                tick()
+            thread.join(_EVERY)
+            count = len(run.done())
+            if count > told:
+                told = count
+                yield told
+    finally:
+        if thread.is_alive():
+            run.stop_file.touch()
+            thread.join()
+    if failure:
+        raise _explained(failure[0], run.folder)
+    for found in outcome:
+        if isinstance(found, Counter):
+            remarks.update(found)
+
+
+def _tasks(run: Run, done: set[int]) -> list[Any]:
+    """Delayed calls: a block each, the chunks that need them, and the end of each block."""
+    from dask import delayed
+
+    shared = delayed(run, pure=False)
+    todo = [n for n in range(run.grid.n_chunks) if n not in done]
+    chunks = {n: run.grid.chunk_at(n) for n in todo}
+    needed = sorted({b for chunk in chunks.values() for b in chunk.blocks})
+    for path in (run.folder / "blocks").glob("*.npy*"):
+        name = path.name.removesuffix(".npy")
+        if not name.isdigit() or int(name) not in needed:
+            path.unlink(missing_ok=True)  # of chunks that are written, or half a file
+    restore, write = delayed(_restore_block, pure=False), delayed(_write_chunk, pure=False)
+    blocks = {b: restore(shared, b) for b in needed}
+    written = {n: write(shared, n, [blocks[b] for b in c.blocks]) for n, c in chunks.items()}
+    covered: dict[int, list[Any]] = {b: [] for b in needed}
+    for n, chunk in chunks.items():
+        for b in chunk.blocks:
+            covered[b].append(written[n])
+    free = delayed(_free_block, pure=False)
+    return [*written.values(), *(free(shared, b, their) for b, their in covered.items())]
+
+
+def _compute(tasks: list[Any], n_jobs: int) -> tuple[Any, ...]:
+    """Run on the scheduler that is active, or else on threads of this process."""
+    import dask
+    from dask.base import get_scheduler
+
+    if get_scheduler() is None:
+        return tuple(dask.compute(*tasks, scheduler="threads", num_workers=n_jobs))
+    return tuple(dask.compute(*tasks))
+
+
+def _explained(error: BaseException, folder: Path) -> BaseException:
+    """The error as the user should see it: what is wrong with the data as it is."""
+    if isinstance(error, ValueError | TypeError | MemoryError | OSError | Stopped):
+        return error
+    told = RunInterrupted(
+        f"the run broke off ({type(error).__name__}: {error}); what was finished is kept in "
+        f"{folder}: run it again with resume"
+    )
+    told.__cause__ = error
+    return told
+
+
+# --- lazily -------------------------------------------------------------------------------------
+
+
+def lazy(source: Source, restorer: Restorer) -> Any:
+    """The result as a dask array, of which nothing is computed yet."""
+    import dask.array
+    from dask import delayed
+
+    grid = Grid.of(source, restorer)
+    shared = delayed((source, restorer, grid), pure=False)
+    estimate, blend = delayed(_lazy_block, pure=False), delayed(_lazy_chunk, pure=False)
+    blocks = [estimate(shared, n) for n in range(grid.n_blocks)]
+    chunks = _image_chunks(source, grid)
+    spans = [range(0, n, c) for n, c in zip(source.image.shape, chunks, strict=True)]
+    parts = np.empty([len(s) for s in spans], object)
+    for number in range(grid.n_chunks):
+        chunk = grid.chunk_at(number)
+        region = source.region(chunk.index, chunk.part)
+        lengths = [
+            len(range(*s.indices(n))) for s, n in zip(region, source.image.shape, strict=True)
+        ]
+        starts = [s.indices(n)[0] for s, n in zip(region, source.image.shape, strict=True)]
+        value = blend(shared, number, [blocks[b] for b in chunk.blocks])
+        parts[tuple(a // c for a, c in zip(starts, chunks, strict=True))] = dask.array.from_delayed(
+            value, lengths, source.image.dtype
+        )
+    return dask.array.block(parts.tolist())
+
+
+def _lazy_block(shared: tuple[Source, Restorer, Grid], number: int) -> Array:
+    source, restorer, grid = shared
+    return _estimate(source, restorer, grid.block(number))
+
+
+def _lazy_chunk(
+    shared: tuple[Source, Restorer, Grid], number: int, pieces: Sequence[Array]
+) -> Array:
+    source, restorer, grid = shared
+    with arrays.in_task():
+        return _blend(_alone(source), restorer, grid, grid.chunk_at(number), pieces)
+
+
+def _chunk_lengths(shift: tuple[int, ...], n_values: int) -> tuple[int, ...]:
+    """Lengths of a chunk of about that many points, halved where it is longest."""
+    lengths = list(shift)
+    while math.prod(lengths) > max(1, n_values):
+        axis = int(np.argmax(lengths))
+        lengths[axis] = math.ceil(lengths[axis] / 2)
+    return tuple(lengths)

@@ -1,0 +1,185 @@
+"""Where a result goes: an array, a lazy one, or a file that appears when it is whole."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from napari_scsc.__about__ import __version__
+from napari_scsc.bank import FilterBank
+from napari_scsc.restore import blocks, job
+from napari_scsc.restore.job import Options, Restorer, RestoreUpdate, Updates
+from napari_scsc.restore.noise import Noise
+from napari_scsc.restore.source import Source
+
+
+@dataclass(frozen=True)
+class Output:
+    """A file for a result, and what is to be said in it.
+
+    Parameters
+    ----------
+    path : path
+        Its ending says what it is: ``.zarr``, ``.ome.zarr``, ``.tif``, ``.tiff`` or ``.npy``.
+    scale : sequence of float, optional
+        Size of a pixel along each axis of the image.
+    units : sequence of str, optional
+        Units of these sizes.
+    """
+
+    path: str | os.PathLike[str]
+    scale: tuple[float, ...] | None = None
+    units: tuple[str, ...] | None = None
+
+
+class Workspace:
+    """The folder beside a file in the making: what is finished, and what a later run needs.
+
+    It is called like the file with ``.partial`` after it, and is gone when the file is whole.
+    """
+
+    def __init__(self, output: Output, source: Source, options: Options) -> None:
+        from napari_scsc.io import stores  # zarr takes long to load
+
+        self.output = output
+        self.path = Path(output.path)
+        self.suffix = stores.suffix_of(self.path)
+        self.folder = self.path.with_name(self.path.name + ".partial")
+        self._source = source
+        request = {"version": __version__, **_fingerprint(source, options)}
+        if self.path.exists():
+            raise FileExistsError(f"{self.path} is there already: choose another name")
+        if not self.folder.exists():
+            self.folder.mkdir(parents=True)
+            _write_json(self.folder / "request.json", request)
+        elif not options.resume:
+            raise FileExistsError(
+                f"{self.folder} holds a run that broke off: resume it (resume=True), or remove it"
+            )
+        else:
+            self._check(request)
+
+    def _check(self, request: dict[str, Any]) -> None:
+        path = self.folder / "request.json"
+        if not path.exists():  # killed between the folder and its first file
+            _write_json(path, request)
+            return
+        theirs = json.loads(path.read_text(encoding="utf-8"))
+        other = [name for name in request if theirs.get(name) != json.loads(_json(request[name]))]
+        if other:
+            raise ValueError(
+                f"{self.folder} belongs to another request: {', '.join(other)} differ. "
+                "Resume with the same arguments, or remove it"
+            )
+
+    # Found before the first block. Another machine, on which a run goes on, might find them a bit
+    # different.
+    def noise(self, find: Callable[[], Noise]) -> Noise:
+        """The noise that the run found, or finds now."""
+        path = self.folder / "noise.json"
+        if path.exists():
+            found = json.loads(path.read_text(encoding="utf-8"))
+            return Noise(**{**found, "remarks": tuple(found["remarks"])})
+        noise = find()
+        _write_json(path, asdict(noise))
+        return noise
+
+    def bank(self) -> FilterBank | None:
+        """The filters that the run learned."""
+        path = self.folder / "bank.scsc"
+        return FilterBank.load(path) if path.exists() else None
+
+    def keep_bank(self, bank: FilterBank) -> None:
+        """Keep the filters for a run that goes on."""
+        if not (self.folder / "bank.scsc").exists():
+            bank.save(self.folder / "bank.scsc")
+
+    def restoring(
+        self, restorer: Restorer, common: RestoreUpdate, options: Options, tick: job.Tick | None
+    ) -> Updates:
+        """Fill the file block by block; it appears under its name when it is whole."""
+        from napari_scsc.io import stores
+
+        source = self._source
+
+        def store_for(chunks: tuple[int, ...]) -> Any:
+            return stores.store_for(
+                self.folder / f"result{self.suffix}",
+                source.image.shape,
+                source.image.dtype,
+                chunks,
+                labels=source.axes.labels,
+                scale=self.output.scale,
+                units=self.output.units,
+            )
+
+        updates = blocks.into_store(
+            source, restorer, common, self.folder, store_for, options.n_jobs, tick
+        )
+        for update in updates:
+            if update.stage != "done":
+                yield update
+                continue
+            store = update.result
+            os.replace(store.path, self.path)
+            shutil.rmtree(self.folder, ignore_errors=True)
+            yield replace(update, result=replace(store, path=self.path).open())
+
+
+def open_workspace(source: Source, options: Options) -> Workspace | None:
+    """The folder for a result that goes to a file; None for others."""
+    out = options.out
+    if isinstance(out, str | os.PathLike):
+        out = Output(out)
+    return Workspace(out, source, options) if isinstance(out, Output) else None
+
+
+def restoring(
+    source: Source,
+    restorer: Restorer,
+    common: RestoreUpdate,
+    options: Options,
+    workspace: Workspace | None,
+    tick: job.Tick | None,
+) -> Updates:
+    """Restore to where the options say: a file, an array, or a dask array for a dask array."""
+    if workspace is not None:
+        yield from workspace.restoring(restorer, common, options, tick)
+    elif options.out is None and source.image.is_lazy:
+        yield job.finished(common, source.image.like(blocks.lazy(source, restorer)), Counter())
+    else:
+        with job.workers(options.n_jobs) as executor:
+            yield from job.tile_by_tile(
+                source, restorer, common, out=options.out, executor=executor, tick=tick
+            )
+
+
+def _fingerprint(source: Source, options: Options) -> dict[str, Any]:
+    axes = source.axes
+    return {
+        "shape": source.image.shape,
+        "dtype": str(source.image.dtype),
+        "axes": [axes.kind, axes.labels, axes.roles],
+        "bank": None if options.bank is None else options.bank.id,
+        "sigma": options.sigma,
+        "strength": options.strength,
+        "quality": options.quality,
+        "method": options.method,
+        "seed": options.seed,
+    }
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value)
+
+
+def _write_json(path: Path, value: Any) -> None:
+    temporary = path.with_name(path.name + ".tmp")
+    temporary.write_text(_json(value), encoding="utf-8")
+    os.replace(temporary, path)
