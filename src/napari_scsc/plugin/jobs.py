@@ -72,6 +72,34 @@ class Control:
             raise Stopped
 
 
+# No method of a QObject: napari names the function of a worker when it ends, and Qt may have
+# deleted the object by then.
+def _working(
+    start: Callable[[Callable[[], None]], Updates], control: Control
+) -> Generator[Report, None, Outcome]:
+    """In the worker's thread. Raises nothing: napari swallows RuntimeErrors of generators."""
+    last: RestoreUpdate | None = None
+    changed = False
+    said = 0.0
+    try:
+        for update in start(control.tick):
+            last = update
+            changed = changed or update.region is not None
+            now = time.monotonic()
+            if now - said >= _EVERY or update.stage in ("noise", "done"):
+                said = now
+                yield Report(update, changed)
+                changed = False
+            control.tick()
+        return Outcome("done", last)
+    except Stopped:
+        if last is not None and changed:
+            yield Report(last, changed)
+        return Outcome("stopped", last)
+    except Exception as error:  # the user is told, whatever it was
+        return Outcome("failed", last, error)
+
+
 class Job(QObject):
     """One run of a generator of updates in a worker of napari.
 
@@ -85,13 +113,12 @@ class Job(QObject):
     def __init__(self, start: Callable[[Callable[[], None]], Updates], parent: QObject) -> None:
         super().__init__(parent)
         self.started = time.monotonic()
-        self._start = start
         self._control = Control()
         # A window that is closed deletes its docks: what waits, or is in a tile, must end too.
         self.destroyed.connect(self._control.stop)
         self._outcome: Outcome | None = None
         # Connected to methods of a QObject: Qt drops them when it is deleted.
-        self._worker = create_worker(self._work)
+        self._worker = create_worker(_working, start, self._control)
         self._worker.yielded.connect(self._report)
         self._worker.returned.connect(self._end)
         self._worker.aborted.connect(self._abort)
@@ -123,29 +150,6 @@ class Job(QObject):
         """How it ended; None while it runs."""
         return self._outcome
 
-    def _work(self) -> Generator[Report, None, Outcome]:
-        """In the worker's thread. Raises nothing: napari swallows RuntimeErrors of generators."""
-        last: RestoreUpdate | None = None
-        changed = False
-        said = 0.0
-        try:
-            for update in self._start(self._control.tick):
-                last = update
-                changed = changed or update.region is not None
-                now = time.monotonic()
-                if now - said >= _EVERY or update.stage in ("noise", "done"):
-                    said = now
-                    yield Report(update, changed)
-                    changed = False
-                self._control.tick()
-            return Outcome("done", last)
-        except Stopped:
-            if last is not None and changed:
-                yield Report(last, changed)
-            return Outcome("stopped", last)
-        except Exception as error:  # the user is told, whatever it was
-            return Outcome("failed", last, error)
-
     def _report(self, report: Report) -> None:
         if self._outcome is None:
             self.reported.emit(report)
@@ -175,8 +179,10 @@ class Activity(cancelable_progress):
         self._cancel()
 
     def show(self, done: float) -> None:
-        """Say how much is done, 0 to 1."""
-        self.update(round(100 * done) - self.n)
+        """Say how much is done, 0 to 1; only what can be seen, for napari draws it at once."""
+        percent = round(100 * done)
+        if percent > self.n:
+            self.update(percent - self.n)
 
 
 class Background(QObject):

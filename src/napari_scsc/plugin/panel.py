@@ -412,6 +412,7 @@ class Dock(Section):
 
     def _connect(self) -> None:
         self.source_section.changed.connect(self._source_changed)
+        self.source_section.others_changed.connect(self._reset_choices)
         self.learn_section.wanted.connect(lambda: self.attempt(self.learn))
         self.restore_section.task_changed.connect(self._show_state)
         self.restore_section.task_changed.connect(self._show_cost)
@@ -472,9 +473,12 @@ class Dock(Section):
         if self._attached:
             self.source_section.list_layers()
 
-    def _source_changed(self) -> None:
+    def _reset_choices(self) -> None:
         self.restore_section.reset_choices()
         self.compare_section.reset_choices()
+
+    def _source_changed(self) -> None:
+        self._reset_choices()
         self._show_cost()
         self._show_state()
 

@@ -26,10 +26,12 @@ _MOST_ROWS = 5  # of the list; more are scrolled to
 class SourceSection(Section):
     """The list of layers, the kind of the first ticked one, and the roles of its axes.
 
-    ``changed`` comes whenever another layer is ticked, or what is known of it changes.
+    ``changed`` comes whenever another layer is ticked, or what is known of it changes;
+    ``others_changed`` when only layers came or went that are no sources, such as results.
     """
 
     changed = Signal()
+    others_changed = Signal()
 
     def __init__(self, viewer: Any) -> None:
         super().__init__()
@@ -165,6 +167,10 @@ class SourceSection(Section):
         if not ticked & set(ids) or not self._by_hand:
             self._by_hand = False
             ticked = set(ids[-1:])
+        if ids and ids == [own for own, _ in self._items()]:
+            self._follow_each(list(self._viewer.layers))
+            self.others_changed.emit()
+            return
         self._list.blockSignals(True)
         self._list.clear()
         for layer, own in zip(images, ids, strict=True):
