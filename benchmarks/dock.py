@@ -372,10 +372,12 @@ def _repeated(function):
 
 
 def _seconds_to_add(viewer, image):
-    """Of the processor: those of the clock vary too much under load."""
+    """Of the processor, and traced as ours is: those of the clock vary too much under load."""
+    sys.settrace(_Calls().trace)
     start = time.thread_time()
     viewer.add_image(image * 0, contrast_limits=(0, 1))
     seconds = time.thread_time() - start
+    sys.settrace(None)
     _turn(1)
     del viewer.layers[1:]
     _turn(1)
@@ -517,7 +519,7 @@ def _watched(name, seconds, dock=None, start=None):
 
     def beat():
         now = time.perf_counter()
-        beats.append((1000 * now, *calls.totals.values()))
+        beats.append((1000 * now, *calls.so_far().values()))
         if dock is None:
             return now > end
         if now > end:
@@ -533,7 +535,7 @@ def _watched(name, seconds, dock=None, start=None):
     _until(beat)
     sys.settrace(None)
     steps = [[b - a for a, b in zip(*two, strict=True)] for two in itertools.pairwise(beats)]
-    gaps = [(step[0] - _BEAT, *step[1:]) for step in steps]
+    gaps = [(step[0] - _BEAT, *(max(0.0, part) for part in step[1:])) for step in steps]
     return name, gaps, list(calls.found.values())
 
 
@@ -545,20 +547,32 @@ class _Calls:
         self.found = {}
         self._parts = {}
         self._outermost = None  # what it turned out to be
+        self._since = 0.0
+
+    def so_far(self):
+        """The totals, with the call that is not over: it may let the event loop turn itself."""
+        if self._outermost is None:
+            return dict(self.totals)
+        running = 1000 * (time.perf_counter() - self._since)
+        return self.totals | {self._outermost: self.totals[self._outermost] + running}
 
     def trace(self, frame, _event, _arg):
         """For ``sys.settrace``: follow calls into the plugin, and the outermost of the canvas."""
-        part = self._part(frame.f_code)
+        part = self._parts.get(frame.f_code, "unknown")
+        if part is None:  # nearly always: this must not take long
+            return None
+        if part == "unknown":
+            part = self._parts[frame.f_code] = _part(frame.f_code)
         if part == "adding a layer" and self._outermost == "calls":
             self._outermost = part
         outermost = self._outermost is None
         by_benchmark = frame.f_back is not None and frame.f_back.f_code.co_filename == __file__
         if part is None or by_benchmark or not (outermost or part == "calls"):
             return None
-        if outermost:
-            self._outermost = part
-        frame.f_trace_lines = False
         wall, processor = time.perf_counter(), time.thread_time()
+        if outermost:
+            self._outermost, self._since = part, wall
+        frame.f_trace_lines = False
 
         def leave(frame, event, _arg):
             if event == "return":
@@ -567,14 +581,6 @@ class _Calls:
             return leave
 
         return leave
-
-    def _part(self, code):
-        if code not in self._parts:
-            file = code.co_filename.replace("\\", "/")
-            part = next((part for piece, part in _CODE.items() if piece in file), None)
-            adds = code.co_qualname == "LayerList.insert"
-            self._parts[code] = "adding a layer" if adds else part
-        return self._parts[code]
 
     def _leave(self, code, outermost, wall, processor):
         part = self._outermost
@@ -588,6 +594,13 @@ class _Calls:
         found = self.found.setdefault((code, outermost, part), new)
         if wall > found["longest"]:
             found |= {"longest": wall, "processor": processor}
+
+
+def _part(code):
+    if code.co_qualname == "LayerList.insert":
+        return "adding a layer"
+    file = code.co_filename.replace("\\", "/")
+    return next((part for piece, part in _CODE.items() if piece in file), None)
 
 
 if __name__ == "__main__":

@@ -306,7 +306,8 @@ def _check_same(array: FileArray, shape: Sequence[int]) -> None:
 
 
 def _unreadable(place: Path, what: str, error: Exception) -> str:
-    return f"{place}: not a readable {what} ({type(error).__name__}: {error})"
+    kind = "" if type(error) is ValueError else f"{type(error).__name__}: "
+    return f"{place}: not a readable {what} ({kind}{error})"
 
 
 # What files say of themselves
@@ -327,7 +328,8 @@ def _describe(
         raise ValueError(
             f"{place}: no array of numbers, but {array.dtype} of the shape {shape}. {READABLE}"
         )
-    stem = _stem(place)
+    is_series = place.is_dir() and not _is_zarr(place)
+    stem = place.name if is_series else _stem(place)
     if labels is None:
         labels = _labels(array, (key, stem), spelled)
     words = None if units is None else tuple(unit_word(unit) or "pixel" for unit in units)
@@ -405,11 +407,9 @@ def _open_zarr(place: Path, key: str | int | None) -> Opened:
     inner = "" if key is None else str(key).strip("/")
     try:
         root: Any = zarr.open(store=place, mode="r")
-        if hasattr(root, "shape"):
-            _no_key(place, key)
-        elif inner and inner not in root:
-            there = _listed(name for name, _ in _members(root))
-            raise ValueError(f"no array {inner!r}; there are {there}")
+        if inner and (hasattr(root, "shape") or inner not in root):
+            members = [] if hasattr(root, "shape") else [name for name, _ in _members(root)]
+            raise ValueError(f"no array {inner!r} is in it; there are {_listed(members)}")
         found = _first_image(root[inner] if inner else root)
         if found is None:
             raise ValueError("no array of numbers is in it")
@@ -420,6 +420,8 @@ def _open_zarr(place: Path, key: str | int | None) -> Opened:
             group = root[parent] if parent else root
         image = None if group is None else _multiscales(group)
         meaning = _ome_meaning(image, path) if image else _zarr_meaning(array)
+    except PermissionError:
+        raise
     except Exception as error:  # damaged metadata raise many kinds
         raise ValueError(f"{_unreadable(place, 'zarr', error)}. {READABLE}") from error
     return _describe(place, array, inner or ("" if image else array.path), *meaning)

@@ -99,6 +99,8 @@ class Store(ABC):
         Size of a pixel along each axis, in its unit.
     compressed : bool
         Whether chunks are compressed, where the format can.
+    name : str
+        Name of the image, where the format has a place for it.
     """
 
     path: Path
@@ -109,6 +111,7 @@ class Store(ABC):
     scale: tuple[float, ...] | None = None
     units: tuple[str, ...] | None = None
     compressed: bool = True
+    name: str = ""
 
     def create(self) -> None:
         """Make it, empty (all values are 0); complete or not at all.
@@ -209,14 +212,15 @@ def store_for(
     scale: Sequence[float] | None = None,
     units: Sequence[Any] | None = None,
     compressed: bool = True,
+    name: str | None = None,
 ) -> Store:
     """Describe the store that suits a path; nothing is made before ``create``.
 
     Parameters
     ----------
     path : path
-        Its end says the format, see ``suffix_of``. A name that ends with ``.ome.tif`` is OME-TIFF;
-        other TIFF files are made for ImageJ where it can read them, then OME, then neither.
+        Its end says the format, see ``suffix_of``. A TIFF file that does not promise OME is made
+        for ImageJ where that can read it.
     shape : sequence of int
         Lengths of the axes; OME-Zarr holds 2 to 5.
     dtype : dtype
@@ -231,6 +235,8 @@ def store_for(
         Units of the scale: words or symbols such as "um", or units of pint; "pixel" is none.
     compressed : bool
         Whether zarr compresses its chunks; TIFF and .npy never do.
+    name : str, optional
+        Name of the image for OME; without it, that of the file.
 
     Raises
     ------
@@ -247,15 +253,16 @@ def store_for(
         raise ValueError(f"{place}: an array of the shape {lengths} holds nothing")
     if kind.kind not in "fiu" or kind.itemsize > 8:
         raise TypeError(f"{place}: holds integers or floats of up to 64 bits, not {kind}")
-    for name, value in (("chunks", chunks), ("labels", labels), ("scale", scale), ("units", units)):
+    given = {"chunks": chunks, "labels": labels, "scale": scale, "units": units}
+    for what, value in given.items():
         if value is not None and len(value) != len(lengths):
-            raise ValueError(f"{place}: {name} has {len(value)} entries for {len(lengths)} axes")
+            raise ValueError(f"{place}: {what} has {len(value)} entries for {len(lengths)} axes")
     if min(chunks) < 1:
         raise ValueError(f"{place}: chunks must be at least 1 long, but are {tuple(chunks)}")
     if scale is not None and not all(math.isfinite(s) and s for s in scale):
         raise ValueError(f"{place}: the scale must be finite and not 0, but is {tuple(scale)}")
     names = None if labels is None else tuple(map(str, labels))
-    if names and all(re.fullmatch(r"-?\d+", name) for name in names):
+    if names and all(re.fullmatch(r"-?\d+", label) for label in names):
         names = None
     return _STORES[suffix_of(place)](
         place,
@@ -266,6 +273,7 @@ def store_for(
         None if scale is None else tuple(map(float, scale)),
         None if units is None else tuple(unit_word(unit) or "pixel" for unit in units),
         compressed,
+        _stem(place) if name is None else name,
     )
 
 
@@ -354,11 +362,13 @@ class ZarrStore(Store):
         # zarr reads no chunk that is written whole, and puts each in place only when complete.
         self._opened("r+")[region] = values
 
-    def _opened(self, mode: Any) -> Any:
+    def _opened(self, mode: Any, inner: str | None = None) -> Any:
         import zarr
 
         # Opening takes a millisecond; an array that was kept could be another's by now.
-        return zarr.open_array(store=self.path, path=self._inner, mode=mode)
+        return zarr.open_array(
+            store=self.path, path=self._inner if inner is None else inner, mode=mode, zarr_format=3
+        )
 
 
 @dataclass(frozen=True)
@@ -392,7 +402,7 @@ class OmeZarrStore(ZarrStore):
     def _list(self, n_levels: int) -> None:
         import zarr
 
-        group = zarr.open_group(store=self.path, mode="r+")
+        group = zarr.open_group(store=self.path, mode="r+", zarr_format=3)
         group.attrs.put({**group.attrs.asdict(), "ome": self._metadata(n_levels)})
 
     def _names(self) -> list[str]:
@@ -414,11 +424,9 @@ class OmeZarrStore(ZarrStore):
         return levels
 
     def _coarsen(self, level: int) -> None:
-        import zarr
-
         (fine, fine_span), (coarse, span) = self._levels()[level - 1 : level + 1]
         steps = tuple(a // b for a, b in zip(span, fine_span, strict=True))
-        source: Any = zarr.open_array(store=self.path, path=str(level - 1), mode="r")
+        source = self._opened("r", str(level - 1))
         target = self._make_array(self.path, str(level), coarse, self._names())
         for region in _regions(coarse, target.chunks):
             finer = tuple(
@@ -439,7 +447,7 @@ class OmeZarrStore(ZarrStore):
                 steps.append({"type": "translation", "translation": middle})
             datasets.append({"path": str(level), "coordinateTransformations": steps})
         image = {
-            "name": _stem(self.path),
+            "name": self.name,
             "axes": _ome_axes(self),
             "datasets": datasets,
             "type": "mean",
@@ -504,17 +512,18 @@ def _regions(shape: tuple[int, ...], chunks: tuple[int, ...]) -> Iterator[Region
 
 def _means(values: Array, steps: Sequence[int]) -> Array:
     """Means of pairs along the axes whose step is 2; an odd last one stands for itself."""
-    means = values.astype(np.float64)
+    means, work = values, np.result_type(values.dtype, np.float32)
     for axis, step in enumerate(steps):
         if step == 2:
             moved = np.moveaxis(means, axis, 0)
-            first, second = moved[::2].copy(), moved[1::2]
             # Halves first: the sum of two large values may be beyond all.
-            first[: len(second)] *= 0.5
-            first[: len(second)] += second * 0.5
+            first = np.multiply(moved[::2], 0.5, dtype=work)
+            n = len(moved) // 2
+            first[:n] += np.multiply(moved[1::2], 0.5, dtype=work)
+            first[n:] = moved[2 * n :]
             means = np.moveaxis(first, 0, axis)
     if values.dtype.kind == "f":
-        return means.astype(values.dtype)
+        return means.astype(values.dtype, copy=False)
     info = np.iinfo(values.dtype)
     limits = arrays._floats_within(info.min, info.max)
     return np.clip(np.rint(means), *limits).astype(values.dtype)
@@ -612,7 +621,7 @@ class TiffStore(FlatStore):
             return int(first.dataoffsets[0])
 
     def _is_named_ome(self) -> bool:
-        return Path(self.path.stem).suffix.lower() == ".ome"
+        return suffix_of(self.path).startswith(".ome")
 
     def _letters(self) -> str:
         """One letter an axis as TIFF has them, S for the colours of a pixel; empty if unknown."""
@@ -669,7 +678,7 @@ class TiffStore(FlatStore):
         return self.dtype in _OF_OME and bool(fits) and min(self.scale or (1,)) > 0
 
     def _ome_metadata(self) -> dict[str, Any]:
-        metadata: dict[str, Any] = {"axes": self._letters(), "Name": _stem(self.path)}
+        metadata: dict[str, Any] = {"axes": self._letters(), "Name": self.name}
         for letter in "XYZ":
             scale, unit = self._along(letter.lower())
             if (scale, unit) != (1, "pixel") and unit not in _WORDS["time"]:
@@ -692,6 +701,8 @@ _OF_OME = tuple(map(np.dtype, ("i1", "i2", "i4", "u1", "u2", "u4", "f4", "f8")))
 
 _STORES: dict[str, type[Store]] = {
     ".ome.zarr": OmeZarrStore,
+    ".ome.tif": TiffStore,
+    ".ome.tiff": TiffStore,
     ".zarr": ZarrStore,
     ".tif": TiffStore,
     ".tiff": TiffStore,

@@ -14,6 +14,7 @@ import json
 import math
 import os
 import secrets
+import shutil
 import socket
 import threading
 import time
@@ -288,6 +289,7 @@ def into_store(
     run.stop_file.unlink(missing_ok=True)
     done = run.done()
     if not (folder / "created").exists():
+        _remove(run.store.path)  # what a run that was killed had just begun
         run.store.create()
         (folder / "created").touch()
     remarks: Counter[str] = Counter()
@@ -297,6 +299,13 @@ def into_store(
         yield replace(common, done=LEARNING + (1 - LEARNING) * share, message=message)
     run.store.finish()
     yield finished(common, run.store, remarks)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def _image_chunks(source: Source, grid: Grid) -> tuple[int, ...]:

@@ -17,7 +17,7 @@ from napari_scsc.restore import job, learning, paper, plan
 from napari_scsc.restore.basis import Basis
 from napari_scsc.restore.chain import Chain, Passes
 from napari_scsc.restore.job import Options, RestoreUpdate, Updates
-from napari_scsc.restore.output import open_workspace, restoring
+from napari_scsc.restore.output import Workspace, open_workspace, restoring
 from napari_scsc.restore.source import Region, Source, Working, check_sigma, open_image
 
 Array = NDArray[Any]
@@ -151,11 +151,15 @@ def iter_denoise(
     if options.bank is not None:
         job.check_bank(options.bank, source)
     job.check_out(out, source)
-    return job.one_thread_each(_updates(source, options, tick))
-
-
-def _updates(source: Source, options: Options, tick: job.Tick | None) -> Updates:
     workspace = open_workspace(source, options)
+    return job.one_thread_each(_updates(source, options, workspace, tick))
+
+
+def _updates(
+    source: Source, options: Options, workspace: Workspace | None, tick: job.Tick | None
+) -> Updates:
+    if workspace:
+        workspace.begin()
     find = partial(job.find_noise, source, options.sigma)
     noise = workspace.noise(find) if workspace else find()
     found = RestoreUpdate(

@@ -21,7 +21,7 @@ from napari_scsc.restore import fill, job, learning, paper, plan
 from napari_scsc.restore.basis import Basis, mixtures_above_noise
 from napari_scsc.restore.chain import Chain, Passes
 from napari_scsc.restore.job import Options, RestoreUpdate, Updates
-from napari_scsc.restore.output import open_workspace, restoring
+from napari_scsc.restore.output import Workspace, open_workspace, restoring
 from napari_scsc.restore.source import Region, Source, Working, check_sigma, open_image
 
 Array = NDArray[Any]
@@ -138,7 +138,8 @@ def iter_inpaint(
     if options.bank is not None:
         job.check_bank(options.bank, source)
     job.check_out(out, source)
-    return job.one_thread_each(_updates(source, options, tick))
+    workspace = open_workspace(source, options)
+    return job.one_thread_each(_updates(source, options, workspace, tick))
 
 
 def _check_samples(source: Source) -> None:
@@ -156,8 +157,11 @@ def _check_samples(source: Source) -> None:
             )
 
 
-def _updates(source: Source, options: Options, tick: job.Tick | None) -> Updates:
-    workspace = open_workspace(source, options)
+def _updates(
+    source: Source, options: Options, workspace: Workspace | None, tick: job.Tick | None
+) -> Updates:
+    if workspace:
+        workspace.begin()
     sigma = options.sigma or 0.0
     noise = job.given_noise(source, sigma)
     working = Working(source, noise)

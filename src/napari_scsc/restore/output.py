@@ -52,23 +52,29 @@ class Workspace:
         self.suffix = stores.suffix_of(self.path)
         self.folder = self.path.with_name(self.path.name + ".partial")
         self._source = source
-        request = {"version": __version__, **_fingerprint(source, options)}
+        self._request = {"version": __version__, **_fingerprint(source, options)}
+        self._store(source.image.shape)  # refuses axes that the format cannot hold
         if self.path.exists():
+            if options.resume:  # killed at its very end, when the file was whole
+                shutil.rmtree(self.folder, ignore_errors=True)
             raise FileExistsError(f"{self.path} is there already: choose another name")
-        if not self.folder.exists():
-            self.folder.mkdir(parents=True)
-            _write_json(self.folder / "request.json", request)
-        elif not options.resume:
-            raise FileExistsError(
-                f"{self.folder} holds a run that broke off: resume it (resume=True), or remove it"
-            )
-        else:
-            self._check(request)
+        if self.folder.exists():
+            if not options.resume:
+                raise FileExistsError(
+                    f"{self.folder} holds a run that broke off: resume it (resume=True), "
+                    "or remove it"
+                )
+            self._check(self._request)
+
+    def begin(self) -> None:
+        """Make the folder, if it is not there."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        if not (self.folder / "request.json").exists():
+            _write_json(self.folder / "request.json", self._request)
 
     def _check(self, request: dict[str, Any]) -> None:
         path = self.folder / "request.json"
         if not path.exists():  # killed between the folder and its first file
-            _write_json(path, request)
             return
         theirs = json.loads(path.read_text(encoding="utf-8"))
         other = [name for name in request if theirs.get(name) != json.loads(_json(request[name]))]
@@ -104,23 +110,8 @@ class Workspace:
         self, restorer: Restorer, common: RestoreUpdate, options: Options, tick: job.Tick | None
     ) -> Updates:
         """Fill the file block by block; it appears under its name when it is whole."""
-        from napari_scsc.io import stores
-
-        source = self._source
-
-        def store_for(chunks: tuple[int, ...]) -> Any:
-            return stores.store_for(
-                self.folder / f"result{self.suffix}",
-                source.image.shape,
-                source.image.dtype,
-                chunks,
-                labels=source.axes.labels,
-                scale=self.output.scale,
-                units=self.output.units,
-            )
-
         updates = blocks.into_store(
-            source, restorer, common, self.folder, store_for, options.n_jobs, tick
+            self._source, restorer, common, self.folder, self._store, options.n_jobs, tick
         )
         for update in updates:
             if update.stage != "done":
@@ -130,6 +121,20 @@ class Workspace:
             os.replace(store.path, self.path)
             shutil.rmtree(self.folder, ignore_errors=True)
             yield replace(update, result=replace(store, path=self.path).open())
+
+    def _store(self, chunks: tuple[int, ...]) -> Any:
+        from napari_scsc.io import stores
+
+        return stores.store_for(
+            self.folder / f"result{self.suffix}",
+            self._source.image.shape,
+            self._source.image.dtype,
+            chunks,
+            labels=self._source.axes.labels,
+            scale=self.output.scale,
+            units=self.output.units,
+            name=self.path.name.removesuffix(self.suffix),
+        )
 
 
 def open_workspace(source: Source, options: Options) -> Workspace | None:

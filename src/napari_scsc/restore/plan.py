@@ -78,7 +78,7 @@ def _bytes_a_point(n_vectors: int, n_mixtures: int, n_joint: int, passes: Passes
     """Memory that a tile takes, in bytes a point."""
     around = 6 * n_joint + 6 * n_mixtures  # the values as read, as worked on, and the estimates
     # Coefficients of the tile, of its pilot, and what is gathered of both; or those of a lattice.
-    coefficients = 3 * n_mixtures if passes.is_draft else 5 * n_vectors
+    coefficients = 3 * n_mixtures if passes.is_draft else 4 * n_vectors
     return 4.0 * (around + coefficients)
 
 
