@@ -24,6 +24,7 @@ BENCHMARKS = {
     "multidim": "white noise on a multispectral cube, a light field, a video (needs --data; long)",
     "noise": "the estimated noise level against the known one (needs --data)",
     "microscopy": "real noise, its level unknown (needs --data; long)",
+    "large": "data larger than memory: peak memory, kills, workers, chunks read (long)",
     "fruit": "test PSNR, time and memory on Fruit and City (needs --data; the longest)",
     "dock": "the dock: opening, first press, GUI thread, leaks (needs a screen or xvfb-run)",
 }

@@ -183,6 +183,41 @@ def test_fit_is_the_loop_over_partial_fit():
     assert model.bank.id == LatticeSCSC(6, (4, 4)).fit(pictures()).bank.id
 
 
+@pytest.mark.parametrize("forget", [0.0, 0.2])
+def test_neither_batch_nor_number_of_threads_changes_what_is_learned(forget):
+    several = [(x, x > -1) for x in pictures(7)]
+    banks = {
+        LatticeSCSC(8, (5, 5), sigma=0.1, forget=forget)
+        .fit(several, batch=batch, n_jobs=n_jobs)
+        .bank.filters.tobytes()
+        for batch, n_jobs in [(1, 1), (3, 1), (3, 2), (7, 4), (100, 3)]
+    }
+    assert len(banks) == 1
+
+
+def test_samples_of_a_batch_have_the_same_filters_and_their_own_weights():
+    one, *_, last = LatticeSCSC(6, (4, 4)).iter_fit(pictures(), batch=4)
+    np.testing.assert_array_equal(one.B, last.B)
+    assert not np.array_equal(one.W, last.W)
+    assert (one.sample, last.sample) == (1, 4)
+
+
+def test_wrong_sample_spoils_its_batch_only():
+    model = LatticeSCSC(6, (4, 4), 1).fit(pictures(2, (3, 20, 20)))
+    before = model.bank.id
+    batch = [*pictures(1, (3, 20, 20)), *pictures(1, (2, 20, 20))]
+    with pytest.raises(ValueError, match=r"\(3,\)"):
+        model.fit(batch, batch=2)
+    assert model.n_seen == 2
+    assert model.bank.id == before
+
+
+@pytest.mark.parametrize(("name", "value"), [("batch", 0), ("n_jobs", 0), ("batch", None)])
+def test_wrong_batches_are_named(name, value):
+    with pytest.raises((TypeError, ValueError), match=name):
+        LatticeSCSC().iter_fit(pictures(), **{name: value})
+
+
 @pytest.mark.parametrize("kind", ["<f8", ">f4", "f2", "u1", ">i2"])
 def test_type_order_and_flags_of_a_sample_do_not_matter(kind):
     values = np.round(40 * pictures(1)[0] + 120).clip(0, 255)
@@ -449,6 +484,17 @@ def test_nothing_learned_is_nothing_to_write(tmp_path):
     with pytest.raises(ValueError, match="nothing was learned"):
         LatticeSCSC().checkpoint(tmp_path / "none")
     assert not list(tmp_path.iterdir())
+
+
+def test_notes_are_kept_with_a_checkpoint(tmp_path):
+    model = LatticeSCSC(6, (4, 4)).fit(pictures())
+    model.checkpoint(tmp_path / "plain")
+    assert LatticeSCSC.notes(tmp_path / "plain") == ({}, {})
+    model.checkpoint(tmp_path / "noted", {"a": [1, None, "b"]}, {"x": np.arange(3.0)})
+    notes, arrays = LatticeSCSC.notes(tmp_path / "noted")
+    assert notes == {"a": [1, None, "b"]}
+    np.testing.assert_array_equal(arrays["x"], np.arange(3.0))
+    assert LatticeSCSC.resume(tmp_path / "noted").bank.id == model.bank.id
 
 
 def test_what_is_no_checkpoint_is_refused(tmp_path):

@@ -169,6 +169,17 @@ def test_resumed_in_another_process_equals_uninterrupted(tmp_path):
     assert FilterBank.load(tmp_path / "bank.scsc").id == whole.id
 
 
+def test_notes_are_kept_with_a_checkpoint(tmp_path):
+    model = SCSC(**SMALL).fit(images())
+    model.checkpoint(tmp_path / "plain")
+    assert SCSC.notes(tmp_path / "plain") == {}
+    model.checkpoint(tmp_path / "noted", {"a": [1, None, "b"]})
+    assert SCSC.notes(tmp_path / "noted") == {"a": [1, None, "b"]}
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["noted", "plain"]
+    resumed = SCSC.resume(tmp_path / "noted").fit(images(seed=1))
+    assert resumed.bank.id == model.fit(images(seed=1)).bank.id
+
+
 def test_number_of_threads_changes_nothing():
     one, two = (
         SCSC(**SMALL).fit(images(6), batch=3, n_jobs=n_jobs).bank.filters for n_jobs in (1, 3)

@@ -2,4 +2,5 @@
 
 from napari_scsc.cli import main
 
-main(prog_name="napari-scsc")
+if __name__ == "__main__":
+    main(prog_name="napari-scsc")

@@ -497,11 +497,12 @@ def ahead(items: Generator[T, None, None]) -> Generator[T, None, None]:
     generator ends the thread and closes the items.
     """
     pool = ThreadPoolExecutor(1, thread_name_prefix="napari-scsc read")
-    context = copy_context()  # in which dask finds the client that is in use here
+    # In this context dask finds the client that is in use here.
+    advance: Callable[[], Any] = partial(copy_context().run, next, items, _END)
     try:
-        coming = pool.submit(context.run, next, items, _END)
+        coming = pool.submit(advance)
         while (item := coming.result()) is not _END:
-            coming = pool.submit(context.run, next, items, _END)
+            coming = pool.submit(advance)
             yield item
     finally:
         pool.shutdown(cancel_futures=True)
