@@ -163,7 +163,7 @@ def _draw(report, phases, counts):
         right.plot([one["cycle"] for one in counts], shares, label=what)
     right.set(xlabel="cycle", ylabel="compared with that after the first ten")
     for ax in (left, right):
-        ax.legend()
+        ax.legend(fontsize="x-small", loc="lower left")
 
 
 class _Starter:

@@ -32,8 +32,9 @@ def bars_of(viewer):
 def test_bar_in_the_activity_area_comes_from_the_gui_thread_advances_cancels_and_goes(
     make_dock, qtbot, monkeypatch
 ):
-    from napari_scsc.plugin import jobs
+    from napari_scsc.plugin import jobs, panel
 
+    monkeypatch.setattr(panel, "_LONG", 0)  # every job counts as a long one
     makers = []
     original = jobs.Activity.__init__
     monkeypatch.setattr(
@@ -44,6 +45,7 @@ def test_bar_in_the_activity_area_comes_from_the_gui_thread_advances_cancels_and
     slow_down(monkeypatch)
     viewer, dock = make_dock(noisy_cells(), name="cells", show=True)
     dock.denoise()
+    qtbot.waitUntil(lambda: bool(bars_of(viewer)), timeout=5000)
     (bar,) = bars_of(viewer)
     assert makers == [threading.main_thread()]
     assert not bar.cancel_button.isHidden()

@@ -61,6 +61,9 @@ _REMEMBERED = (
 )
 
 
+_LONG = 20.0  # seconds of a job that napari's activity area shows too
+
+
 class _Field:
     """A field of a section as an attribute of the dock: its value is read and set."""
 
@@ -116,7 +119,7 @@ class Dock(Section):
         self._restore_next = False  # when filters were learned that a restoration waits for
         self._spent = 0.0  # seconds that the last job took
         self._attached = False
-        self._activities: dict[Job, Activity] = {}
+        self._activities: dict[Job, Activity | None] = {}
         self._explaining = Background(self)
         self._explaining.failed.connect(self._complain)
         self._build()
@@ -581,28 +584,30 @@ class Dock(Section):
     ) -> None:
         job = Job(start, self)
         setattr(self, slot, job)
-        self._show_state()  # now: napari's bar lets other events happen, such as a second press
-        activity = Activity(f"napari-scsc: {what.lower()}", job.stop)
-        self._activities[job] = activity
+        self._show_state()
+        job.setObjectName(what)
 
         def ended(outcome: Outcome) -> None:
-            self._activities.pop(job).close()
+            activity = self._activities.pop(job, None)
+            if activity is not None:
+                activity.close()
             self._spent = time.monotonic() - job.started
             finish(outcome)
             job.deleteLater()
 
         job.reported.connect(lambda report: self._reported(job, report))
         job.ended.connect(ended)
-        self._bar.setValue(0)
+        self._show_progress(0)
         self._bar.show()
         self._say(f"{what} ...")
         job.start()
 
     def _reported(self, job: Job, report: Report) -> None:
         update = report.update
-        self._bar.setValue(round(100 * update.done))
+        self._show_progress(update.done)
         spent = time.monotonic() - job.started
-        left = f", about {spent / update.done - spent:.0f} s left" if update.done > 0.1 else ""
+        total = spent / update.done if update.done > 0.1 else spent
+        left = f", about {total - spent:.0f} s left" if update.done > 0.1 else ""
         self._say(update.message + left)
         if update.noise is not None:
             self.restore_section.show_noise(update.noise)
@@ -610,8 +615,31 @@ class Dock(Section):
             self.plots.show_update(update.learned)
         if report.changed and self._restored is not None:
             self._restored.show(self._viewer)
-        # Last: napari's bar lets other events happen, among them the end of this job.
-        self._activities[job].show(update.done)
+        if total > _LONG:
+            self._show_activity(job, update.done)
+
+    def _show_progress(self, done: float) -> None:
+        # Qt would paint the bar at once, and napari's window with it.
+        self._bar.setUpdatesEnabled(False)
+        self._bar.setValue(round(100 * done))
+        self._bar.setUpdatesEnabled(True)
+
+    def _show_activity(self, job: Job, done: float) -> None:
+        """Show a long job in napari's activity area too.
+
+        Not a short one: the wheel that turns there has the whole window painted again and again.
+        napari's bar lets other events happen, among them the end of this job.
+        """
+        if job not in self._activities:
+            self._activities[job] = None  # the next report may come while it is being made
+            made = Activity(f"napari-scsc: {job.objectName().lower()}", job.stop)
+            if job not in self._jobs():
+                made.close()
+                return
+            self._activities[job] = made
+        activity = self._activities[job]
+        if activity is not None:
+            activity.show(done)
 
     def _finish(self, outcome: Outcome, done: str) -> None:
         if not self.busy:

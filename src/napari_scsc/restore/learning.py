@@ -444,10 +444,10 @@ def _updates(request: _Request, run: Run, keeper: _Keeper | None, tick: job.Tick
     if progress is None:
         first = _first_tiles(tiles, run, tick)
         tiles = itertools.chain([(one.source, one.tile) for one in first], tiles)
-        progress = _begin(request, run, first)
+        progress = yield from _beginning(request, run, first, tick)
         del first
-    for noise in progress.noises:
-        yield RestoreUpdate("noise", 0.0, f"noise level {noise.sigma:.3g}", noise=noise)
+    else:
+        yield from map(_told, progress.noises)
     total = request.total
     with closing(sampling.ahead(_batches(request, progress, tiles, run))) as batches:
         for batch in batches:
@@ -508,28 +508,38 @@ def _first_tiles(tiles: Iterator[tuple[int, Any]], run: Run, tick: job.Tick | No
     return first
 
 
-def _begin(request: _Request, run: Run, first: list[_First]) -> _Progress:
+def _beginning(
+    request: _Request, run: Run, first: list[_First], tick: job.Tick | None
+) -> Generator[RestoreUpdate, None, _Progress]:
     """Find the noise of the images, and what to learn, from the first tiles."""
     noises = []
     for number, source in enumerate(request.sources):
         if request.sigma is not None:
-            noises.append(job.given_noise(source, request.sigma))
+            noise = job.given_noise(source, request.sigma)
         elif len(request.sources) == 1:
-            noises.append(_noise_in(source, [one.values for one in first[:_FIRST]]))
+            noise = _noise_in(source, [one.values for one in first[:_FIRST]])
         else:
-            noises.append(_noise_in(source, _tiles_of(request, number, run)))
+            noise = _noise_in(source, _tiles_of(request, number, run, tick))
+        noises.append(noise)
+        yield _told(noise)
     working = [Working(s, n) for s, n in zip(request.sources, noises, strict=True)]
     scaled = [_in_noise_levels(f.values, working[f.source]) for f in first if f.is_usable]
     peak = 20 * math.log10(max(max(float(np.ptp(tile)) for tile in scaled), 1e-30))
     return _Progress(_MODELS[request.model].begin(request, scaled), noises, peak)
 
 
-def _tiles_of(request: _Request, number: int, run: Run) -> list[Array]:
+def _told(noise: Noise) -> RestoreUpdate:
+    return RestoreUpdate("noise", 0.0, f"noise level {noise.sigma:.3g}", noise=noise)
+
+
+def _tiles_of(request: _Request, number: int, run: Run, tick: job.Tick | None) -> list[Array]:
     """The first tiles of one of several images."""
+    if tick:
+        tick()
     sources, grids = [request.sources[number]], [request.grids[number]]
     order = sampling.order(grids, request.tiles, seed=request.seed)
     draws = itertools.islice(order, _FIRST)
-    return run.gather([tile for _, tile in sampling.read(sources, grids, draws, run)])
+    return run.gather([tile for _, tile in sampling.read(sources, grids, draws, run)], tick)
 
 
 def _noise_in(source: Source, tiles: list[Array]) -> Noise:

@@ -64,10 +64,9 @@ class Cuts:
 
     def lengths(self) -> tuple[int, int]:
         """Lengths of the shortest and of the longest tile."""
-        pairs = list(zip(itertools.pairwise(self.edges), self.counts, strict=True))
-        return min((b - a) // n for (a, b), n in pairs), max(
-            -(-(b - a) // n) for (a, b), n in pairs
-        )
+        spans = (b - a for a, b in itertools.pairwise(self.edges))
+        pairs = list(zip(spans, self.counts, strict=True))
+        return min(n // count for n, count in pairs), max(-(-n // count) for n, count in pairs)
 
     def within(self, span: int) -> tuple[int, ...]:
         """Edges of the tiles of a span, from its start."""
@@ -128,9 +127,12 @@ class Grid:
         block = np.ravel_multi_index(spans, [len(c.counts) for c in self.cuts])
         return int(block), int(np.ravel_multi_index(inside, counts))
 
-    def _spans(self, block: int) -> tuple[int, ...]:
-        found = np.unravel_index(block, [len(c.counts) for c in self.cuts])
-        return tuple(int(i) for i in found)
+    def _spans(self, block: int) -> list[int]:
+        spans = []
+        for cuts in reversed(self.cuts):
+            block, span = divmod(block, len(cuts.counts))
+            spans.append(span)
+        return spans[::-1]
 
     def _shift(self) -> list[Cuts]:
         return [c for c, r in zip(self.cuts, self.axes.roles, strict=True) if r == "shift"]
@@ -281,13 +283,17 @@ def _visits(grids: Sequence[Grid], most: int | None, seed: int, number: int) -> 
         place = shuffled(i, before[-1], keys)
         source = bisect_right(before, place) - 1
         place -= before[source]
-        some = chosen[source]
-        block, tiles = (
-            (place, range(grids[source].tiles_of(place))) if some is None else some[place]
-        )
+        block, tiles = place, None
+        if (some := chosen[source]) is not None:
+            block, tiles = some[place]
         key = (seed, 4, number, source, block)
-        mixed = np.random.default_rng(key).permutation(tiles)
-        yield Visit(source, block, tuple(mixed.tolist()), key)
+        yield Visit(source, block, _mixed(tiles or range(grids[source].tiles_of(block)), key), key)
+
+
+def _mixed(tiles: Sequence[int], key: tuple[int, ...]) -> tuple[int, ...]:
+    if len(tiles) == 1:  # to begin a sequence of random numbers takes longer than all the rest
+        return tuple(tiles)
+    return tuple(np.random.default_rng(key).permutation(tiles).tolist())
 
 
 def _chosen(
