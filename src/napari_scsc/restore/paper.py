@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Generator, Iterator
 from concurrent.futures import Executor
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -21,7 +21,6 @@ from napari_scsc.restore.job import Options, RestoreUpdate, Updates
 from napari_scsc.restore.source import Region, Source, Working, draw_tiles
 from napari_scsc.results import ZeroCodeWarning
 from napari_scsc.settings import Weights
-from napari_scsc.solver.prox import Ball
 
 Array = NDArray[Any]
 Split = tuple[Array, Array, Array | None]
@@ -190,46 +189,6 @@ def _fitting(
             learned=update,
             bank=model.bank,
         )
-
-
-def learning(
-    tiles: list[Array],
-    source: Source,
-    *,
-    bank: FilterBank | None,
-    n_base: int | None,
-    n_filters: int | None,
-    shape: tuple[int, ...] | None,
-    beta: float | None,
-    ball: Ball,
-    passes: int,
-    seed: int,
-    tick: job.Tick | None,
-) -> Generator[RestoreUpdate, None, FilterBank]:
-    """Learn the filters of the paper from tiles (C, *shift) in noise levels."""
-    n_shift = len(source.shift)
-    split = [_split(values, None) for values in tiles]
-    price = _PRICE if beta is None else beta
-    if bank is None:
-        model = SCSC(
-            n_base=n_base or _N_BASE,
-            n_filters=n_filters or _N_FILTERS,
-            filter_shape=shape or _support(split, n_shift),
-            n_joint=len(source.joint),
-            beta=price,
-            ball=ball,
-            max_iter=60,
-            seed=seed,
-        )
-    else:
-        model = SCSC.from_bank(bank, beta=price)
-
-    def described(found: FilterBank) -> FilterBank:
-        return replace(found, info={**found.info, "learner": "paper", "kind": source.axes.kind})
-
-    for update in _fitting(model, split, source.joint, passes, 1.0, tick):
-        yield replace(update, bank=described(model.bank))
-    return described(model.bank)
 
 
 def _read(source: Source, working: Working, index: tuple[int, ...], part: Region) -> Split:
