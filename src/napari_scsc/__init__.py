@@ -12,12 +12,14 @@ if TYPE_CHECKING:
     from napari_scsc.lattice import LatticeSCSC
     from napari_scsc.learner import SCSC
     from napari_scsc.plugin.session import open
+    from napari_scsc.restore.blocks import RunInterrupted
     from napari_scsc.restore.denoise import denoise, iter_denoise
     from napari_scsc.restore.explain import Explanation, explain
     from napari_scsc.restore.inpaint import inpaint, iter_inpaint
     from napari_scsc.restore.job import RestorationWarning, RestoreUpdate, estimate_noise
     from napari_scsc.restore.learning import iter_learn, learn
     from napari_scsc.restore.noise import Noise
+    from napari_scsc.restore.output import Output
     from napari_scsc.results import Code, Update, ZeroCodeWarning
     from napari_scsc.settings import Relative
 
@@ -31,9 +33,11 @@ _HOMES = {
     "FilterBank": "bank",
     "LatticeSCSC": "lattice",
     "Noise": "restore.noise",
+    "Output": "restore.output",
     "Relative": "settings",
     "RestorationWarning": "restore.job",
     "RestoreUpdate": "restore.job",
+    "RunInterrupted": "restore.blocks",
     "SCSC": "learner",
     "Update": "results",
     "ZeroCodeWarning": "results",
@@ -70,9 +74,11 @@ __all__ = [
     "FilterBank",
     "LatticeSCSC",
     "Noise",
+    "Output",
     "Relative",
     "RestorationWarning",
     "RestoreUpdate",
+    "RunInterrupted",
     "Update",
     "ZeroCodeWarning",
     "__version__",

@@ -651,12 +651,12 @@ def _progress(what: str) -> Iterator[Callable[[float, str], None]]:
     if _is_terminal(sys.stderr):
         from tqdm import tqdm
 
-        layout = "{desc}: {percentage:3.0f}%|{bar}| {elapsed}<{remaining} {postfix}"
+        layout = "{desc}: {percentage:3.0f}%|{bar}| {elapsed}<{remaining}{postfix}"
         with tqdm(total=1.0, desc=what, bar_format=layout, file=sys.stderr) as bar:
 
             def show(done: float, message: str) -> None:
-                bar.set_postfix_str(message, refresh=False)
-                bar.update(done - bar.n)
+                bar.n = done
+                bar.set_postfix_str(message)
 
             yield show
         return
