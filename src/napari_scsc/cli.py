@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 
 FAILED, BROKEN_OFF, INTERRUPTED = 1, 3, 130  # 130 is what shells have for Ctrl-C
 
-_LOST = 3.0  # seconds of learning, at most, when it is stopped
+_LOST = 1.0  # seconds of learning, at most, when it is stopped
 
-# Asked for in other modules these would cost the time that it takes to import them.
+# Said again here, since the modules that know them take long to import.
 KINDS = ("image", "rgb", "video", "stack", "multispectral", "light-field", "time-lapse")
 QUALITIES = ("draft", "fast", "balanced", "best")
 METHODS = ("scsc", "scsc-paper", "ocsc-paper")
@@ -525,7 +525,7 @@ _TRANSLATED = (
     (r"""\b(\w+)=["']([\w-]+)["']""", r"--\1 \2"),
     (r"again with resume\b", "again with --resume"),
     (r"the same arguments", "the same options"),
-    (r"the same memory", "the same --memory"),
+    (r"the same memory", "the same --memory and --jobs"),
     (r"name one of them as a sample or joint axis", "call one of them n in --axes"),
     (r"drop the axis, or choose another kind", "choose another --kind or --axes"),
     (r"\bn_(base|filters)\b", r"--n-\1"),

@@ -47,7 +47,7 @@ class RestoreSection(Section):
             label="quality",
             choices=list(plan.QUALITIES),
             value="balanced",
-            tooltip="What to spend: fast, balanced and best take about 1 : 4 : 8 in time; a draft "
+            tooltip="What to spend: fast, balanced and best take about 1 : 3 : 8 in time; a draft "
             "takes next to none, and is good for a look at a large volume",
         )
         self.sigma = number(

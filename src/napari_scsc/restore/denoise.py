@@ -60,7 +60,7 @@ def denoise(
     strength : float
         1 takes away the noise that is there; less is gentler, more is smoother.
     quality : {"draft", "fast", "balanced", "best"}
-        What to spend: about 1/50 : 1 : 4 : 8 in time. A draft thresholds each patch by itself,
+        What to spend: about 1/50 : 1 : 3 : 8 in time. A draft thresholds each patch by itself,
         and is some 3 dB behind the others.
     method : {"scsc", "scsc-paper", "ocsc-paper"}
         "scsc" groups similar patches, each group with weights of its own. The others are the

@@ -234,7 +234,7 @@ class Inpainter(job.Restorer):
     ) -> Inpainter:
         """What suits a bank and a source; ``noise`` of the known values is in working values."""
         basis = Basis.of(bank)
-        passes = plan.passes(basis.patch, quality)
+        passes = plan.passes(basis.patch, quality, thorough=True)
         # A round needs no pilot of the last decimal: smaller groups, nearer by.
         passes = replace(
             passes,
