@@ -280,8 +280,9 @@ def test_results_in_a_folder_keep_their_format_unless_told(folder, cells):
     succeed("denoise", "a.ome.zarr", "c.d.npy", "-o", "told", "--format", ".ome.tif", *DRAFT)
     assert sorted(os.listdir("told")) == ["a.ome.tif", "c.d.ome.tif"]
     succeed("denoise", "e.png", "-o", "told", *DRAFT)
-    succeed("denoise", "cells.tif", "-o", "one/", *DRAFT)
-    assert os.listdir("one") == ["cells.tif"]
+    for name in ("one/", "two", "v1.0/"):
+        succeed("denoise", "cells.tif", "-o", name, *DRAFT)
+        assert os.listdir(name) == ["cells.tif"]
     assert "e.tif" in os.listdir("told")
 
 

@@ -99,7 +99,7 @@ _reading = _options(
     click.argument("inputs", nargs=-1, required=True, type=click.Path()),
     _word("--kind", KINDS, "What the axes mean; guessed where the file tells."),
     _option("--axes", str, 'Letters in their order, such as "yxc"; n: each position by itself.'),
-    _option("--key", str, "Which array of a zarr, HDF5, .npz or .mat file."),
+    _option("--key", str, "Which array of a file that holds several."),
 )
 _out = partial(click.option, "--out", "-o", type=click.Path())
 _bank = _option("--bank", click.Path(exists=True), "Filters from an earlier run.")
@@ -330,7 +330,8 @@ def _targets(
         raise click.UsageError(f"--format is for results in a folder, and --out is {out}")
     if out == "-":
         return {paths[0]: _temporary_folder() / "standard output.npy"}
-    if len(paths) > 1 or (not is_file and (Path(out).is_dir() or out.endswith(("/", os.sep)))):
+    names_folder = out.endswith(("/", os.sep)) or not Path(out).suffix or Path(out).is_dir()
+    if len(paths) > 1 or (names_folder and not is_file):
         targets = {path: Path(out) / _name(path, format) for path in paths}
     else:
         stores.suffix_of(out)  # refuses what cannot be written

@@ -219,7 +219,7 @@ class Dock(Section):
                 self._take(outcome.last.bank, _made_by(lines, outcome), learned=True)
             self._finish(outcome, f"{self._bank.n_base if self._bank else 'no'} base filters")
             wanted, self._restore_next = self._restore_next, False
-            if wanted and outcome.how == "done":
+            if wanted and outcome.how == "done" and self._bank_fits():
                 self.attempt(self.restore)
 
         self._run("_learning", lambda tick: request.updates(images, tick), finish, "Learning")
