@@ -75,10 +75,9 @@ def test_file_has_the_bits_of_the_result_in_memory(noisy, tmp_path, suffix):
     assert [p.name for p in tmp_path.iterdir()] == [f"a{suffix}"]
 
 
-def test_number_of_threads_changes_nothing(noisy, tmp_path, monkeypatch):
+def test_number_of_threads_changes_nothing(noisy, tmp_path):
     results = []
     for n_jobs in (1, 2):
-        monkeypatch.setattr(plan, "_bytes_a_point", lambda *_, n=n_jobs: 2e4 / n)
         path = tmp_path / f"{n_jobs}.zarr"
         results.append(np.asarray(denoise(noisy, out=path, **{**OPTIONS, "n_jobs": n_jobs})))
     np.testing.assert_array_equal(*results)
@@ -189,6 +188,14 @@ def test_another_request_is_not_mixed_in(noisy, tmp_path):
     denoise(noisy, out=tmp_path / "a.zarr", resume=True, **OPTIONS)
     with pytest.raises(FileExistsError, match="already"):
         denoise(noisy, out=tmp_path / "a.zarr", **OPTIONS)
+
+
+def test_another_image_is_not_mixed_in(noisy, tmp_path):
+    updates = iter_denoise(noisy, out=tmp_path / "a.zarr", **OPTIONS)
+    next(update for update in updates if update.stage == "restore")
+    updates.close()
+    with pytest.raises(ValueError, match="content"):
+        denoise(noisy[::-1], out=tmp_path / "a.zarr", resume=True, **OPTIONS)
 
 
 def test_cancelling_leaves_no_thread_and_no_file_of_that_name(noisy, tmp_path, made):

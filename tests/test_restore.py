@@ -422,7 +422,7 @@ def test_plan_fits_the_image(shift, n_mixtures, quality):
 
 
 def test_tiles_keep_within_the_memory_for_one(monkeypatch):
-    monkeypatch.setattr("napari_scsc.restore.plan.TILE_COEFFICIENTS", 1 << 22)
+    monkeypatch.setattr("napari_scsc.restore.plan.TILE_MEMORY", 1 << 26)
     basis = cosines(1, (8, 8))
     size, _ = plan.tile_shape((5000, 4000), basis, plan.passes((8, 8), "balanced"))
     assert np.prod(size) * len(basis.vectors) < 2 * (1 << 22)

@@ -157,18 +157,25 @@ class Run:
 
     def done(self) -> set[int]:
         """Numbers of the chunks that are written."""
+        return self._recorded("done")
+
+    def steps(self) -> int:
+        """How many blocks and chunks were made."""
+        return len(self._recorded("blocks")) + len(self._recorded("done"))
+
+    def record(self, what: str, number: int) -> None:
+        """Say that a block was made, or a chunk written."""
+        log = self.folder / f"{what}-{socket.gethostname()}-{os.getpid()}.txt"
+        with open(log, "a") as stream:
+            stream.write(f"{number}\n")
+
+    def _recorded(self, what: str) -> set[int]:
         found: set[int] = set()
-        for log in self.folder.glob("done-*.txt"):
+        for log in self.folder.glob(f"{what}-*.txt"):
             text = log.read_text()
             # What has no end of line was being written when its process was killed.
             found.update(int(line) for line in text[: text.rfind("\n") + 1].split())
         return found
-
-    def record(self, number: int) -> None:
-        """Say that a chunk is written."""
-        log = self.folder / f"done-{socket.gethostname()}-{os.getpid()}.txt"
-        with open(log, "a") as stream:
-            stream.write(f"{number}\n")
 
 
 # --- tasks --------------------------------------------------------------------------------------
@@ -184,8 +191,13 @@ def _restore_block(run: Run, number: int) -> int:
     target.parent.mkdir(exist_ok=True)
     temporary = target.with_name(f"{target.name}.{secrets.token_hex(4)}")
     with open(temporary, "wb") as stream:
-        np.save(stream, estimate)
+        # Not np.save, which does not say that the disk is full.
+        np.lib.format.write_array_header_1_0(
+            stream, np.lib.format.header_data_from_array_1_0(estimate)
+        )
+        stream.write(estimate.data.cast("B"))
     os.replace(temporary, target)
+    run.record("blocks", number)
     return number
 
 
@@ -199,7 +211,7 @@ def _write_chunk(run: Run, number: int, _blocks: Sequence[int]) -> Counter[str]:
         values = _blend(source, run.restorer, run.grid, chunk, pieces)
         run.store.write(source.region(chunk.index, chunk.part), values)
         remarks = run.restorer.remarks(source, chunk.index, chunk.part)
-    run.record(number)
+    run.record("done", number)
     return remarks
 
 
@@ -214,7 +226,7 @@ def _estimate(source: Source, restorer: Restorer, block: Block, tick: Tick | Non
         *_, (_, estimate) = restorer.estimates(
             _alone(source), block.index, block.tile.region, None, tick
         )
-    return np.asarray(estimate, np.float32)
+    return np.ascontiguousarray(estimate, np.float32)
 
 
 def _alone(source: Source) -> Source:
@@ -293,10 +305,10 @@ def into_store(
         run.store.create()
         (folder / "created").touch()
     remarks: Counter[str] = Counter()
-    for fresh in _computing(run, done, n_jobs, tick, remarks):
-        share = fresh / grid.n_chunks
-        message = f"chunk {fresh} of {grid.n_chunks}"
-        yield replace(common, done=LEARNING + (1 - LEARNING) * share, message=message)
+    total = grid.n_blocks + grid.n_chunks
+    for steps in _computing(run, done, n_jobs, tick, remarks):
+        share = LEARNING + (1 - LEARNING) * steps / total
+        yield replace(common, done=share, message=f"step {steps} of {total}")
     run.store.finish()
     yield finished(common, run.store, remarks)
 
@@ -336,7 +348,7 @@ def _check_same(run: Run) -> None:
 def _computing(
     run: Run, done: set[int], n_jobs: int, tick: Tick | None, remarks: Counter[str]
 ) -> Iterator[int]:
-    """Compute what is not done yet; yield how many chunks are, whenever that has changed."""
+    """Compute what is not done yet; yield how many steps are, whenever that has changed."""
     outcome: list[Any] = []
     failure: list[BaseException] = []
     tasks = _tasks(run, done)
@@ -348,17 +360,17 @@ def _computing(
             failure.append(error)
 
     thread = threading.Thread(target=compute, name="napari-scsc blocks")
-    thread.start()
-    told = len(done)
+    told = run.steps()
     try:
+        thread.start()
         yield told
         while thread.is_alive():
             if tick:
                 tick()
             thread.join(_EVERY)
-            count = len(run.done())
-            if count > told:
-                told = count
+            steps = run.steps()
+            if steps > told:
+                told = steps
                 yield told
     finally:
         if thread.is_alive():

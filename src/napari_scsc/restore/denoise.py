@@ -191,7 +191,7 @@ def _updates(
         bank = yield from learning.learning(tiles, source, sigma, options.seed, tick)
     if workspace:
         workspace.keep_bank(bank)
-    memory = options.tile_memory(source)
+    memory = options.tile_memory
     restorer = Denoiser.of(bank, source, working, sigma, options.quality, memory)
     common = replace(found, stage="restore", bank=bank)
     yield from restoring(source, restorer, common, options, workspace, tick)
@@ -204,6 +204,7 @@ class Denoiser(job.Restorer):
     working: Working
     size: tuple[int, ...]
     overlap: tuple[int, ...]
+    memory: int
     bases: tuple[Basis, ...]
     passes: tuple[Passes, ...]
     sigma: float
@@ -222,7 +223,8 @@ class Denoiser(job.Restorer):
         bases = tuple(job.bases(bank, quality))
         passes = tuple(plan.passes(basis.patch, quality) for basis in bases)
         size, overlap = plan.tile_shape(source.shift, bases[0], passes[0], memory)
-        return cls(working, size, overlap, bases, passes, sigma)
+        takes = plan.tile_memory(size, bases[0], passes[0])
+        return cls(working, size, overlap, takes, bases, passes, sigma)
 
     def estimates(
         self,

@@ -199,7 +199,7 @@ def _updates(
         levels,
         errors,
         mean,
-        options.tile_memory(source),
+        options.tile_memory,
     )
     common = replace(common, stage="restore", bank=bank)
     yield from restoring(source, restorer, common, options, workspace, tick)
@@ -212,6 +212,7 @@ class Inpainter(job.Restorer):
     working: Working
     size: tuple[int, ...]
     overlap: tuple[int, ...]
+    memory: int
     basis: Basis
     passes: Passes
     levels: Array
@@ -242,7 +243,8 @@ class Inpainter(job.Restorer):
             second_size=min(passes.second_size, passes.first_size),
         )
         size, overlap = plan.tile_shape(source.shift, basis, passes, memory)
-        return cls(working, size, overlap, basis, passes, levels, noise, errors, mean)
+        takes = plan.tile_memory(size, basis, passes)
+        return cls(working, size, overlap, takes, basis, passes, levels, noise, errors, mean)
 
     def estimates(
         self,

@@ -31,7 +31,7 @@ Tick = Callable[[], None]
 
 METHODS = ("scsc", "scsc-paper", "ocsc-paper")
 _NOISE_TILES = 24
-_MEMORY = 2 * 10**9  # for a result that goes to a file, unless something else is said
+_SHARE = 0.7  # of the memory for tiles: what is around them needs some too
 _LEAST_MEMORY = 10**8
 LEARNING = 0.05  # share of the work that learning is, roughly
 
@@ -132,14 +132,19 @@ class Options:
             resume=bool(resume),
         )
 
-    def tile_memory(self, source: Source) -> int | None:
-        """Bytes that a tile may take; None: what suits a result in memory."""
-        is_file = self.out is not None and not hasattr(self.out, "shape")
-        if self.memory is None and not is_file:
-            return None
-        memory = _MEMORY if self.memory is None else self.memory
-        # As many tiles as threads are under way at a time, and what is around them needs some too.
-        return round(0.7 * memory / self.n_jobs)
+    @property
+    def tile_memory(self) -> int | None:
+        """Bytes that a tile may take; None: what suits the passes."""
+        return None if self.memory is None else round(_SHARE * self.memory)
+
+    def at_a_time(self, tile_memory: int) -> int:
+        """How many tiles of that size may be under way."""
+        memory = self.memory
+        if memory is None:
+            import psutil
+
+            memory = psutil.virtual_memory().available // 2
+        return max(1, min(self.n_jobs, int(_SHARE * memory / tile_memory)))
 
 
 def _bytes(memory: Any) -> int | None:
@@ -253,6 +258,8 @@ class Restorer(ABC):
     """Lengths of a tile on the shift axes."""
     overlap: tuple[int, ...]
     """How many points two tiles share."""
+    memory: int
+    """About how many bytes a tile takes."""
 
     @abstractmethod
     def estimates(

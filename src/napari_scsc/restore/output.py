@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
@@ -11,12 +12,14 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from napari_scsc.__about__ import __version__
 from napari_scsc.bank import FilterBank
 from napari_scsc.restore import blocks, job
 from napari_scsc.restore.job import Options, Restorer, RestoreUpdate, Updates
 from napari_scsc.restore.noise import Noise
-from napari_scsc.restore.source import Source
+from napari_scsc.restore.source import Source, draw_tiles
 
 
 @dataclass(frozen=True)
@@ -111,7 +114,13 @@ class Workspace:
     ) -> Updates:
         """Fill the file block by block; it appears under its name when it is whole."""
         updates = blocks.into_store(
-            self._source, restorer, common, self.folder, self._store, options.n_jobs, tick
+            self._source,
+            restorer,
+            common,
+            self.folder,
+            self._store,
+            options.at_a_time(restorer.memory),
+            tick,
         )
         for update in updates:
             if update.stage != "done":
@@ -177,7 +186,18 @@ def _fingerprint(source: Source, options: Options) -> dict[str, Any]:
         "quality": options.quality,
         "method": options.method,
         "seed": options.seed,
+        "memory": options.tile_memory,
+        "content": _digest(source),
     }
+
+
+def _digest(source: Source) -> str:
+    """What tells one image, with its mask, from another of the same shape."""
+    found = hashlib.blake2b(digest_size=16)
+    for index, part in draw_tiles(source, 1 << 14, 8, seed=0):
+        for values in (source.read(index, part), source.missing(index, part)):
+            found.update(np.ascontiguousarray(values).tobytes())
+    return found.hexdigest()
 
 
 def _json(value: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Generator, Iterator
 from concurrent.futures import Executor
@@ -73,7 +74,10 @@ def _restoring(
     size = tuple(min(n, _TILE[n_shift]) for n in source.shift)
     overlap = tuple(min(s - 1, _OVERLAP[n_shift]) for s in size)
     weights = model.settings.weights
-    return Coder(working, size, overlap, model.bank, beta, weights, keep_known), model.bank
+    # Two codes, their gradients and spectra, each of K values a point.
+    takes = 8 * 4 * model.settings.n_filters * math.prod(size)
+    coder = Coder(working, size, overlap, takes, model.bank, beta, weights, keep_known)
+    return coder, model.bank
 
 
 @dataclass(frozen=True)
@@ -83,6 +87,7 @@ class Coder(job.Restorer):
     working: Working
     size: tuple[int, ...]
     overlap: tuple[int, ...]
+    memory: int
     bank: FilterBank
     beta: float
     weights: Weights

@@ -12,7 +12,7 @@ from napari_scsc.restore.chain import Passes
 Quality = Literal["draft", "fast", "balanced", "best"]
 QUALITIES = ("draft", "fast", "balanced", "best")
 
-TILE_COEFFICIENTS = 1 << 24  # of one tile: 64 MB an array
+TILE_MEMORY = 280_000_000  # of one tile, in bytes: larger ones repeat little less at their borders
 # What a promise of the time is made of: measured on a laptop's core, a million points of an image
 # or a video; many joint values become about so many mixtures, and take that much longer.
 _SECONDS = {"draft": 0.2, "fast": 10.0, "balanced": 26.0, "best": 90.0}
@@ -69,11 +69,18 @@ def tile_shape(
     shift: tuple[int, ...], basis: Basis, passes: Passes, memory: int | None = None
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Lengths of a tile and of the overlap of two: as large as the memory for one tile allows."""
-    n_mixtures, n_joint = basis.mixtures.shape
-    points = TILE_COEFFICIENTS / len(basis.vectors)
-    if memory is not None:
-        points = memory / _bytes_a_point(len(basis.vectors), n_mixtures, n_joint, passes)
+    allowed = TILE_MEMORY if memory is None else min(memory, TILE_MEMORY)
+    points = allowed / _bytes_a_point(*_numbers(basis), passes)
     return _tile_shape(shift, basis.patch, points, passes)
+
+
+def tile_memory(size: tuple[int, ...], basis: Basis, passes: Passes) -> int:
+    """About how many bytes a tile of that size takes."""
+    return round(math.prod(size) * _bytes_a_point(*_numbers(basis), passes))
+
+
+def _numbers(basis: Basis) -> tuple[int, int, int]:
+    return len(basis.vectors), *basis.mixtures.shape
 
 
 def _bytes_a_point(n_vectors: int, n_mixtures: int, n_joint: int, passes: Passes) -> float:
@@ -98,16 +105,15 @@ def work(shift: tuple[int, ...], n_joint: int, quality: Quality) -> Work:
     n_mixtures = min(n_joint, _MIXTURES)
     patch = patch_shape(shift, n_mixtures, noisy=False)
     n_vectors = n_mixtures * math.prod(patch)
-    points = TILE_COEFFICIENTS / n_vectors
-    size, overlap = _tile_shape(shift, patch, points, passes(patch, quality))
+    own = passes(patch, quality)
+    a_point = _bytes_a_point(n_vectors, n_mixtures, n_joint, own)
+    size, overlap = _tile_shape(shift, patch, TILE_MEMORY / a_point, own)
     tiles = math.prod(
         math.ceil(max(n - o, 1) / max(s - o, 1))
         for n, s, o in zip(shift, size, overlap, strict=True)
     )
     seconds = _SECONDS[quality] * (1 if n_joint < _MIXTURES else _MIXING)
-    # Coefficients of the tile, of its pilot, and what is gathered of both.
-    memory = 5 * 4 * math.prod(size) * n_vectors
-    return Work(tiles, seconds * math.prod(shift) / 1e6, memory)
+    return Work(tiles, seconds * math.prod(shift) / 1e6, round(math.prod(size) * a_point))
 
 
 def _tile_shape(
