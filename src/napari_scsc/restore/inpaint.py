@@ -282,12 +282,10 @@ class Inpainter(job.Restorer):
         for number, estimate in enumerate(rounds, 1):
             yield number / len(self.levels), estimate
 
-    def finished(self, source: Source, index: tuple[int, ...], part: Region, work: Array) -> Array:
-        """Known values are kept to the bit, unless they have noise."""
-        values = self.working.from_work(work, source.image.dtype)
-        if self.noise == 0:
-            values = np.where(source.missing(index, part), values, source.read(index, part))
-        return source.as_image(values)
+    @property
+    def keeps_known(self) -> bool:
+        """Unless they have noise."""
+        return self.noise == 0
 
     def remarks(self, source: Source, index: tuple[int, ...], part: Region) -> Counter[str]:
         """Holes that are wider than the filters."""

@@ -277,7 +277,15 @@ class Restorer(ABC):
 
     def finished(self, source: Source, index: tuple[int, ...], part: Region, work: Array) -> Array:
         """Working values (C, *part) of the blended result as the image has them."""
-        return source.as_image(self.working.from_work(work, source.image.dtype))
+        values = self.working.from_work(work, source.image.dtype)
+        if self.keeps_known:
+            values = np.where(source.missing(index, part), values, source.read(index, part))
+        return source.as_image(values)
+
+    @property
+    def keeps_known(self) -> bool:
+        """Whether values that are known stay as they are, to the bit."""
+        return False
 
     def remarks(self, source: Source, index: tuple[int, ...], part: Region) -> Counter[str]:
         """What the user should know of a part: phrases, and how many points each is about."""

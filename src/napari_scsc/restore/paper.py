@@ -112,12 +112,10 @@ class Coder(job.Restorer):
             )
         yield 1.0, smooth + code.reconstruction.reshape(smooth.shape)
 
-    def finished(self, source: Source, index: tuple[int, ...], part: Region, work: Array) -> Array:
-        """Known values are kept to the bit, if they have no noise."""
-        values = self.working.from_work(work, source.image.dtype)
-        if self.keep_known:
-            values = np.where(source.missing(index, part), values, source.read(index, part))
-        return source.as_image(values)
+    @property
+    def keeps_known(self) -> bool:
+        """As it was asked for."""
+        return self.keep_known
 
     @cached_property
     def _model(self) -> SCSC:
