@@ -39,7 +39,7 @@ def learn_image(viewer: Any, dock: Any) -> None:
 def learn_video(viewer: Any, dock: Any) -> None:
     """Half way through learning from a video: how far it has come."""
     _open(viewer, "video")
-    dock.model, dock.effort = PAPER, "thorough"
+    dock.model, dock.effort = PAPER, "quick"
     _learn_half_way(dock)
     dock.plots.tabs.setCurrentWidget(dock.plots.progress)
 
@@ -54,7 +54,7 @@ def learn_multispectral(viewer: Any, dock: Any) -> None:
 def learn_light_field(viewer: Any, dock: Any) -> None:
     """Half way through learning from a light field: the weights."""
     _open(viewer, "light_field")
-    dock.model, dock.effort, dock.passes = PAPER, "thorough", 2
+    dock.model, dock.effort = PAPER, "quick"
     _learn_half_way(dock)
     dock.plots.tabs.setCurrentWidget(dock.plots.weights)
 
