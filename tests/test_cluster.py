@@ -12,7 +12,6 @@ import pytest
 import zarr
 
 from napari_scsc import denoise, learn, samples
-from napari_scsc.restore import blocks
 
 distributed = pytest.importorskip("distributed")
 
@@ -91,40 +90,3 @@ def test_lost_worker_is_made_up_for(cluster, volume, bank, expected, tmp_path):
     result = denoise(volume, bank=bank, out=tmp_path / "a.zarr", **OPTIONS)
     thread.join()
     np.testing.assert_array_equal(np.asarray(result), expected)
-
-
-def test_lost_scheduler_is_told_and_the_run_resumes_without_it(volume, bank, expected, tmp_path):
-    cluster = distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
-    )
-    client = distributed.Client(cluster)
-    thread = when_some_is_done(tmp_path / "a.zarr.partial", lambda: cluster.close(timeout=1))
-    with pytest.raises(blocks.RunInterrupted, match="resume"):
-        denoise(volume, bank=bank, out=tmp_path / "a.zarr", **OPTIONS)
-    thread.join()
-    client.close(timeout=1)
-    result = denoise(volume, bank=bank, out=tmp_path / "a.zarr", resume=True, **OPTIONS)
-    np.testing.assert_array_equal(np.asarray(result), expected)
-
-
-def test_worker_out_of_memory_is_told_and_the_run_resumes(volume, bank, expected, tmp_path):
-    with (
-        distributed.LocalCluster(
-            n_workers=1,
-            threads_per_worker=1,
-            processes=True,
-            memory_limit="250MB",
-            dashboard_address=":0",
-        ) as made,
-        distributed.Client(made),
-        pytest.raises(blocks.RunInterrupted, match="resume"),
-    ):
-        denoise(volume, bank=bank, out=tmp_path / "a.zarr", **{**OPTIONS, "memory": "4 GB"})
-    # The size of a block belongs to the run: with another memory it is another one.
-    with pytest.raises(ValueError, match="memory"):
-        denoise(volume, bank=bank, out=tmp_path / "a.zarr", resume=True, **OPTIONS)
-    result = denoise(
-        volume, bank=bank, out=tmp_path / "a.zarr", resume=True, **{**OPTIONS, "memory": "4 GB"}
-    )
-    difference = np.asarray(result).astype(float) - expected
-    assert np.sqrt(np.mean(difference**2)) < 0.1 * OPTIONS["sigma"]
