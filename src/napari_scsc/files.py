@@ -64,6 +64,19 @@ def write(
         raise
 
 
+def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
+    """Write a file beside and rename it: it is there whole, or not at all."""
+    target = Path(path)
+    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
+    try:
+        temporary.write_bytes(data)
+        os.replace(temporary, target)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+        raise
+
+
 def read(
     path: str | os.PathLike[str], kind: str, version: int
 ) -> tuple[dict[str, Any], dict[str, Array]]:

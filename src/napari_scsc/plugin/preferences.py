@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
-import secrets
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from napari.settings import get_plugin_settings, get_settings
+
+from napari_scsc import files
 
 _PLUGIN = "napari-scsc"
 
@@ -74,14 +74,9 @@ def remember(fields: dict[str, Any]) -> None:
     path = _memory()
     if path is None:
         return
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     with suppress(OSError):
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            temporary.write_text(json.dumps(fields, indent=1), encoding="utf-8")
-            os.replace(temporary, path)
-        finally:
-            temporary.unlink(missing_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        files.write_whole(path, json.dumps(fields, indent=1).encode())
 
 
 def _memory() -> Path | None:

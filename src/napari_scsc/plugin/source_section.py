@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,6 +14,7 @@ from napari_scsc import arrays
 from napari_scsc.axes import PRESETS, Axes, Role
 from napari_scsc.plugin import layers, recipes
 from napari_scsc.plugin.parts import Fold, Section, label, show_field
+from napari_scsc.restore import job
 
 _WORDS: dict[Role, str] = {"shift": "slide", "joint": "span", "sample": "separate"}
 _ADVERBS: dict[Role, str] = {"shift": "slides", "joint": "spanned", "sample": "separate"}
@@ -145,7 +145,7 @@ class SourceSection(Section):
             return
         layer = self.ticked()[0]
         axes = self.axes_of(layer)
-        cost = recipes.cost(layer.data, axes, task, quality, threads or _cores())
+        cost = recipes.cost(layer.data, axes, task, quality, threads or job.cores())
         self._about.setText(f"{recipes.describe(layer.data, axes)}\n{cost.words}")
 
     @property
@@ -278,7 +278,3 @@ def _lengths(shape: tuple[int, ...]) -> str:
 
 def _is_ticked(item: Any) -> bool:
     return bool(item.checkState() == Qt.CheckState.Checked)
-
-
-def _cores() -> int:
-    return os.cpu_count() or 1

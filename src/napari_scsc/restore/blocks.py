@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_scsc import arrays
+from napari_scsc import arrays, files
 from napari_scsc.restore.job import LEARNING, Restorer, RestoreUpdate, Tick, Updates, finished
 from napari_scsc.restore.source import Region, Source
 from napari_scsc.tiles import Blend, Tile, cut
@@ -340,9 +340,7 @@ def _check_same(run: Run) -> None:
                 "the same memory, or remove it"
             )
         return
-    temporary = path.with_suffix(".tmp")
-    temporary.write_text(json.dumps(mine))
-    os.replace(temporary, path)
+    files.write_whole(path, json.dumps(mine).encode())
 
 
 def _computing(

@@ -126,7 +126,7 @@ class Options:
             quality=quality,
             method=checks.choice("method", method, METHODS),
             seed=checks.whole("seed", seed, 0),
-            n_jobs=_cores() if n_jobs is None else checks.whole("n_jobs", n_jobs, 1),
+            n_jobs=cores() if n_jobs is None else checks.whole("n_jobs", n_jobs, 1),
             out=out,
             memory=_bytes(memory),
             resume=bool(resume),
@@ -162,7 +162,8 @@ def _bytes(memory: Any) -> int | None:
     return found
 
 
-def _cores() -> int:
+def cores() -> int:
+    """How many this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

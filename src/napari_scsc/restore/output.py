@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from napari_scsc import files
 from napari_scsc.__about__ import __version__
 from napari_scsc.bank import FilterBank
 from napari_scsc.restore import blocks, job
@@ -80,7 +81,9 @@ class Workspace:
         if not path.exists():  # killed between the folder and its first file
             return
         theirs = json.loads(path.read_text(encoding="utf-8"))
-        other = [name for name in request if theirs.get(name) != json.loads(_json(request[name]))]
+        other = [
+            name for name in request if theirs.get(name) != json.loads(json.dumps(request[name]))
+        ]
         if other:
             raise ValueError(
                 f"{self.folder} belongs to another request: {', '.join(other)} differ. "
@@ -200,11 +203,5 @@ def _digest(source: Source) -> str:
     return found.hexdigest()
 
 
-def _json(value: Any) -> str:
-    return json.dumps(value)
-
-
 def _write_json(path: Path, value: Any) -> None:
-    temporary = path.with_name(path.name + ".tmp")
-    temporary.write_text(_json(value), encoding="utf-8")
-    os.replace(temporary, path)
+    files.write_whole(path, json.dumps(value).encode())

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import io
 import os
-import secrets
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from napari_scsc import files
 from napari_scsc.pictures import diverging
 from napari_scsc.plugin.plots.content import Array
 
@@ -44,17 +42,4 @@ def write_table(path: str | os.PathLike[str], table: Table) -> None:
     writer = csv.writer(text)
     for row in table:
         writer.writerow([f"{v:.9g}" if isinstance(v, float) else v for v in row])
-    write(path, text.getvalue().encode())
-
-
-def write(path: str | os.PathLike[str], data: bytes) -> None:
-    """Write the file beside and rename it: it is there whole, or not at all."""
-    target = Path(path)
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
-    try:
-        temporary.write_bytes(data)
-        os.replace(temporary, target)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
-        raise
+    files.write_whole(path, text.getvalue().encode())
