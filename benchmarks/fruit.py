@@ -5,12 +5,15 @@ code gets denser, so the share of non-zeros stands beside it.
 """
 
 import statistics
+from itertools import islice
 
 import numpy as np
 
 from benchmarks import contenders
 from benchmarks.data import load_lcne
-from napari_scsc import SCSC, FilterBank
+from benchmarks.systems import sporco_systems
+from benchmarks.systems.base import Task
+from napari_scsc import SCSC
 
 _K, _R, _SUPPORT, _BETA = 100, 10, (11, 11), 0.1
 _TEST_ITERATIONS = 200
@@ -82,7 +85,7 @@ def _warm_up(train):
     for arguments in (*_OURS.values(), _OCSC):
         model = SCSC(n_filters=_K, filter_shape=_SUPPORT, max_iter=2, **arguments)
         model.partial_fit(train[0]).encode(train[0])
-    contenders.OnlineLearner(_K, _SUPPORT, iterations=2, seed=0).learn(train[0])
+    next(sporco_systems.ocdl_liu(_task(train)))
 
 
 def _learn_ours(
@@ -120,41 +123,42 @@ def _test_ours(model, test):
     return float(np.mean(quality)), float(np.mean([np.mean(c.Z != 0) for c in codes]))
 
 
+def _task(train):
+    return Task(train, n_filters=_K, support=_SUPPORT, beta=_BETA)
+
+
 def _learn_online(report, curves, name, train, test):
-    learner = contenders.OnlineLearner(_K, _SUPPORT, _LEARNING_ITERATIONS, seed=0)
-    for sample in train:
-        learner.learn(sample)
+    *_, last = islice(sporco_systems.ocdl_liu(_task(train)), len(train))
     method = "SPORCO online"
-    row = _test_theirs(report, name, method, learner.filters, learner.seconds, test)
+    row = _test_theirs(report, name, method, last, test)
     curves.add(
         set=name,
         method=method,
         seed=0,
         samples=len(train),
-        seconds=learner.seconds,
+        seconds=last.seconds,
         psnr=row["psnr"],
     )
 
 
 def _learn_batch(report, name, train, test, iterations):
-    filters, seconds = contenders.learn_in_batch(train, _K, _SUPPORT, iterations, seed=0)
-    _test_theirs(report, name, f"SPORCO batch, {iterations} iterations", filters, seconds, test)
+    *_, last = islice(sporco_systems.cbpdn(_task(train)), iterations)
+    _test_theirs(report, name, f"SPORCO batch, {iterations} iterations", last, test)
 
 
-def _test_theirs(report, name, method, filters, seconds, test):
+def _test_theirs(report, name, method, step, test):
     """Code with SPORCO, and with our solver: then inference is not what differs."""
+    filters = np.moveaxis(step.model.bank.filters, 0, -1)
     coded = [contenders.code(filters, image, _TEST_ITERATIONS) for image in test]
     quality = [psnr(image, x) for image, (x, _) in zip(test, coded, strict=True)]
-    bank = FilterBank(np.ascontiguousarray(np.moveaxis(filters, -1, 0)))
-    model = SCSC.from_bank(bank, weights="identity", n_filters=_K, beta=_BETA)
-    our_quality, our_density = _test_ours(model, test)
+    our_quality, our_density = _test_ours(step.model, test)
     row = {
         "set": name,
         "method": method,
         "seed": 0,
         "psnr": float(np.mean(quality)),
         "nonzero": float(np.mean([density for _, density in coded])),
-        "seconds": seconds,
+        "seconds": step.seconds,
         "psnr_coded_by_ours": our_quality,
         "nonzero_coded_by_ours": our_density,
     }

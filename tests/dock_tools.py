@@ -87,12 +87,12 @@ def is_ready(dock):
     """Whether the dock takes orders: nothing runs, nothing is shown as running."""
     return (
         not dock.busy
-        and dock._restore_button.isEnabled()
+        and dock.foot.restore_button.isEnabled()
         and dock.learn_section.start.isEnabled()
-        and not dock._stop_button.isEnabled()
-        and not dock._pause_button.isEnabled()
-        and dock._bar.isHidden()
-        and not dock._activities
+        and not dock.foot.stop_button.isEnabled()
+        and not dock.foot.pause_button.isEnabled()
+        and dock.foot.bar.isHidden()
+        and not dock._runs._activities
     )
 
 

@@ -175,6 +175,26 @@ def test_finished_blocks_are_not_computed_again(noisy, tmp_path, made):
     assert len(made) <= total + 1  # the one that was under way
 
 
+def test_waves_of_tasks_change_nothing_and_leave_nothing(noisy, tmp_path, monkeypatch):
+    expected = denoise(noisy, **OPTIONS)
+    monkeypatch.setattr(blocks, "_WAVE", 2)
+    left = []
+    path = tmp_path / "a.zarr"
+    computing = blocks._compute
+
+    def compute(tasks, n_jobs):
+        found = computing(tasks, n_jobs)
+        left.append(len(list((tmp_path / "a.zarr.partial" / "blocks").glob("*"))))
+        return found
+
+    monkeypatch.setattr(blocks, "_compute", compute)
+    result = denoise(noisy, out=path, **OPTIONS)
+    np.testing.assert_array_equal(np.asarray(result), expected)
+    assert len(left) > 3
+    assert max(left) < grid_of(noisy).n_blocks, "all blocks were kept until the end"
+    assert left[-1] == 0
+
+
 def test_another_request_is_not_mixed_in(noisy, tmp_path):
     updates = iter_denoise(noisy, out=tmp_path / "a.zarr", **OPTIONS)
     for update in updates:

@@ -426,7 +426,7 @@ def test_progress_is_lines_in_a_log_and_a_bar_on_a_terminal(folder, monkeypatch)
     log = succeed("learn", "cells.tif", "-o", "a.scsc").stderr.splitlines()
     assert len(log) <= 13
     assert log[-1].startswith("learning: 100%")
-    monkeypatch.setattr(cli, "_is_terminal", lambda stream: True)
+    monkeypatch.setattr(cli.work, "is_terminal", lambda stream: True)
     bar = succeed("learn", "cells.tif", "-o", "b.scsc").stderr
     assert bar.rstrip().splitlines()[-1].startswith("learning: 100%|")
 
@@ -438,7 +438,7 @@ def test_help_loads_nothing_heavy():
     program = (
         "import sys\n"
         "from napari_scsc.cli import main\n"
-        "for args in ([], ['denoise'], ['learn']):\n"
+        "for args in ([], ['denoise'], ['learn'], ['encode']):\n"
         "    main([*args, '--help'], standalone_mode=False)\n"
         "heavy = {'numpy', 'scipy', 'numba', 'dask', 'zarr', 'tqdm', 'distributed'}\n"
         "print('loaded:', *sorted(heavy & set(sys.modules)))"
@@ -486,7 +486,7 @@ def interrupt(process, is_time):
         time.sleep(0.01)
     process.send_signal(signal.SIGINT)
     out, errors = process.communicate(timeout=60)
-    assert process.returncode == cli.INTERRUPTED, errors
+    assert process.returncode == cli.words.INTERRUPTED, errors
     assert out == ""
     return lines_of(errors)
 

@@ -123,7 +123,7 @@ def test_stop_keeps_a_layer_that_is_called_partial(make_dock, noisy, qtbot, monk
     assert dock.wait(5)
     assert dock.result.name == "nuclei · denoised, partial"
     assert (dock.result.data[:4, :4] == 7).all()
-    assert dock._restore_button.isEnabled()
+    assert dock.foot.restore_button.isEnabled()
 
 
 def test_paused_job_waits_and_goes_on(make_dock, noisy, qtbot, monkeypatch):
@@ -132,7 +132,7 @@ def test_paused_job_waits_and_goes_on(make_dock, noisy, qtbot, monkeypatch):
     dock.denoise()
     qtbot.waitUntil(lambda: dock.result is not None, timeout=5000)
     dock.pause()
-    assert dock._pause_button.text() == "Resume"
+    assert dock.foot.pause_button.text() == "Resume"
     qtbot.wait(300)
     dock.result.data[:4, :4] = 0
     qtbot.wait(300)
@@ -154,7 +154,7 @@ def test_failure_is_said_and_leaves_the_dock_ready(make_dock, noisy, monkeypatch
     assert dock.wait(10)
     assert "no" in dock.message
     assert any("napari-scsc: no" in n.message for n in notification_manager.records)
-    assert dock._restore_button.isEnabled()
+    assert dock.foot.restore_button.isEnabled()
     np.testing.assert_array_equal(viewer.layers["nuclei"].data, before)
 
 
@@ -169,7 +169,7 @@ def test_deleting_the_source_or_the_result_does_no_harm(make_dock, noisy, qtbot,
     dock.stop()
     assert dock.wait(5)
     assert len(viewer.layers) == 0
-    assert not dock._restore_button.isEnabled()
+    assert not dock.foot.restore_button.isEnabled()
 
 
 def test_closing_the_dock_stops_its_job(make_dock, noisy, qtbot, monkeypatch):
@@ -188,7 +188,7 @@ def test_closing_the_viewer_stops_its_job(make_napari_viewer, qtbot, noisy, monk
     _, dock = viewer.window.add_plugin_dock_widget("napari-scsc")
     dock.denoise()
     qtbot.waitUntil(lambda: dock.result is not None, timeout=5000)
-    job = dock._restoring
+    job = dock._runs.get("restore")
     viewer.close()
     qtbot.waitUntil(lambda: job.outcome is not None or not _alive(job), timeout=5000)
 
@@ -203,8 +203,8 @@ def _alive(job):
 
 def test_nothing_to_work_on_is_said(make_dock):
     _, dock = make_dock()
-    assert not dock._restore_button.isEnabled()
-    assert "open an image" in dock._restore_button.toolTip()
+    assert not dock.foot.restore_button.isEnabled()
+    assert "open an image" in dock.foot.restore_button.toolTip()
     with pytest.raises(ValueError, match="open an image"):
         dock.denoise()
 

@@ -181,7 +181,7 @@ def controls_of_jobs(viewer, qtbot, state):
         dock.learn()
     if state == "paused":
         dock.pause()
-    return [job._control for job in dock._jobs()]
+    return [job._control for job in dock._runs.jobs]
 
 
 @pytest.mark.parametrize("state", ["running", "paused", "learning and restoring"])

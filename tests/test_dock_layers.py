@@ -84,7 +84,7 @@ def test_list_of_sources_follows_the_layers(make_light_dock):
     assert dock.sources == ["c"]
     viewer.layers.clear()
     assert dock.sources == listed(dock) == []
-    assert not dock._restore_button.isEnabled()
+    assert not dock.foot.restore_button.isEnabled()
     viewer.add_image(noisy_cells(), name="d")
     assert dock.sources == ["d"]
     assert is_ready(dock)
@@ -97,7 +97,7 @@ def test_results_and_filters_are_no_sources(make_light_dock):
     dock.quality, dock.residual = "fast", True
     dock.denoise()
     finish(dock)
-    dock._to_layer.click()
+    dock.foot.layer_button.click()
     assert len(viewer.layers) == 4
     assert listed(dock) == ["mine"]
 
@@ -119,7 +119,7 @@ def test_what_is_said_of_a_layer_follows_its_data_and_labels(make_light_dock):
     assert "32 x 48 float32" in dock.about
     viewer.layers["mine"].data = np.zeros((5, 32, 48), np.float32)
     assert "kind" in dock.about
-    assert not dock._restore_button.isEnabled()
+    assert not dock.foot.restore_button.isEnabled()
     viewer.layers["mine"].axis_labels = ("z", "y", "x")
     assert "stack" in dock.about
     assert dock.axes == PRESETS["stack"]
@@ -221,7 +221,7 @@ def test_two_presses_at_once_start_one_job(make_dock, qtbot, monkeypatch):
 
     overlaps = Overlaps(monkeypatch)
     _, dock = make_dock(noisy_cells(), name="mine")
-    QTimer.singleShot(0, dock._restore_button.click)
+    QTimer.singleShot(0, dock.foot.restore_button.click)
     dock.attempt(dock.denoise)
     qtbot.waitUntil(lambda: dock.result is not None, timeout=5000)
     assert len(overlaps.strengths) == 1
@@ -285,7 +285,7 @@ def test_kind_with_other_axes_than_the_layer_is_said_in_words(make_light_dock):
         dock.kind = kind
         dock.attempt(dock.denoise)
         finish(dock)
-        for words in (dock.about, dock.message, dock._restore_button.toolTip()):
+        for words in (dock.about, dock.message, dock.foot.restore_button.toolTip()):
             assert kind in words
             assert ", ".join(PRESETS[kind].labels) in words
             assert "zip()" not in words
@@ -454,7 +454,7 @@ def test_layer_that_cannot_be_restored_is_said_in_words(make_light_dock, name):
     viewer.add_image(data, name="hopeless", **looks)
     dock.sources = ["hopeless"]
     for start in (dock.denoise, dock.learn, dock.preview):
-        dock._say("")
+        dock.foot.say("")
         dock.attempt(start)
         finish(dock)
         assert words in dock.message, start.__name__
@@ -472,11 +472,15 @@ def test_layer_that_cannot_be_restored_is_said_in_words(make_light_dock, name):
 def test_empty_viewer_is_said_in_words(make_light_dock):
     _, dock = make_light_dock()
     for start in (dock.denoise, dock.inpaint, dock.learn, dock.preview):
-        dock._say("")
+        dock.foot.say("")
         dock.attempt(start)
         assert "open an image" in dock.message
         assert not dock.busy
-    for button in (dock._restore_button, dock.learn_section.start, dock.restore_section.preview):
+    for button in (
+        dock.foot.restore_button,
+        dock.learn_section.start,
+        dock.restore_section.preview,
+    ):
         assert not button.isEnabled()
         assert "open an image" in button.toolTip()
 
@@ -589,7 +593,7 @@ def test_slider_cancels_the_preview_before(make_light_dock, qtbot, monkeypatch):
     _, dock = make_light_dock(noisy_cells(), name="mine")
     dock.preview()
     qtbot.waitUntil(lambda: dock.result is not None, timeout=5000)
-    first = dock._restoring
+    first = dock._runs.get("restore")
     outcomes = []
     first.ended.connect(lambda outcome: outcomes.append(outcome.how))
     dock.strength = 1.5
@@ -627,7 +631,7 @@ def test_preview_is_redone_while_filters_are_being_learned(make_light_dock, qtbo
     dock.learn()
     dock.preview()
     qtbot.waitUntil(lambda: dock.result is not None, timeout=5000)
-    learning, timeouts = dock._learning, []
+    learning, timeouts = dock._runs.get("learn"), []
     wait = dock.wait
 
     def noted(timeout=None):
@@ -638,7 +642,7 @@ def test_preview_is_redone_while_filters_are_being_learned(make_light_dock, qtbo
         patched.setattr(dock, "wait", noted)
         dock.preview()
     assert not any(timeouts)
-    assert dock._learning is learning
+    assert dock._runs.get("learn") is learning
 
 
 def test_slider_leaves_a_whole_restoration_alone(make_light_dock, qtbot, monkeypatch):
@@ -647,11 +651,11 @@ def test_slider_leaves_a_whole_restoration_alone(make_light_dock, qtbot, monkeyp
     dock.restore_section._redo.setInterval(1)
     dock.denoise()
     qtbot.waitUntil(lambda: dock.result is not None, timeout=5000)
-    job = dock._restoring
+    job = dock._runs.get("restore")
     dock.strength = 2.0
     reached = dock.progress
     qtbot.waitUntil(lambda: dock.progress > reached, timeout=5000)
-    assert dock._restoring is job
+    assert dock._runs.get("restore") is job
     with pytest.raises(ValueError, match="stop it first"):
         dock.preview()
     dock.stop()

@@ -20,7 +20,8 @@ from qtpy.QtWidgets import QDoubleSpinBox
 
 from napari_scsc import FilterBank, inpaint, learn
 from napari_scsc.axes import PRESETS
-from napari_scsc.plugin.panel import _REMEMBERED, Dock, _Field
+from napari_scsc.plugin.fields import REMEMBERED, Field
+from napari_scsc.plugin.panel import Dock
 
 pytestmark = pytest.mark.screen
 
@@ -54,7 +55,7 @@ def values_of(dock):
 
 def shown(dock, name):
     """What the widget of a field says."""
-    field = getattr(getattr(dock, vars(Dock)[name]._section), name)
+    field = getattr(getattr(dock, vars(Dock)[name].section), name)
     if name == "strength":
         (readout,) = field.native.findChildren(QDoubleSpinBox)
         return readout.value()
@@ -76,7 +77,7 @@ def with_holes(make):
 
 
 def test_every_field_is_read_and_set_as_an_attribute_and_reset(make_light_dock):
-    assert set(FIELDS) == {name for name, field in vars(Dock).items() if isinstance(field, _Field)}
+    assert set(FIELDS) == {name for name, field in vars(Dock).items() if isinstance(field, Field)}
     viewer, dock = with_holes(make_light_dock)
     first = values_of(dock)
     for name, value in FIELDS.items():
@@ -125,7 +126,7 @@ def test_some_fields_come_back_in_the_next_dock(make_light_dock, memory):
     assert memory.is_file()
     _, after = with_holes(make_light_dock)
     for name, value in values_of(after).items():
-        assert value == (FIELDS[name] if name in _REMEMBERED else first[name]), name
+        assert value == (FIELDS[name] if name in REMEMBERED else first[name]), name
     after.reset()
     assert values_of(after) == first
 
@@ -448,11 +449,11 @@ def test_copied_script_is_the_script(make_light_dock):
     from qtpy.QtWidgets import QApplication
 
     viewer, dock = make_light_dock(noisy_cells((40, 40)), name="mine")
-    assert not dock._copy.isEnabled()
+    assert not dock.foot.copy_button.isEnabled()
     dock.quality = "fast"
     dock.denoise()
     finish(dock)
-    dock._copy.click()
+    dock.foot.copy_button.click()
     assert QApplication.clipboard().text() == dock.script
     recipe = viewer.layers["mine · denoised"].metadata["napari_scsc"]["recipe"]
     assert recipe["script"] == dock.script

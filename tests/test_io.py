@@ -14,7 +14,15 @@ from npe2 import PluginManager, PluginManifest
 
 from napari_scsc import SCSC, FileFormatError, FilterBank, LatticeSCSC
 from napari_scsc.io import readers, writers
-from napari_scsc.io.readers import get_reader, lenslet_to_views, natural
+from napari_scsc.io.readers import (
+    cube_files,
+    folders,
+    get_reader,
+    lenslet_to_views,
+    picture_files,
+    videos,
+)
+from napari_scsc.io.words import natural
 
 RNG = np.random.default_rng(0)
 
@@ -290,9 +298,11 @@ def test_many_images_are_read_when_they_are_looked_at(tmp_path, monkeypatch):
     names = [f"view_{u}_{v}.png" for u in range(3) for v in range(3)]
     write_images(tmp_path / "a", names, images)
     opened = []
-    monkeypatch.setattr(readers, "_IN_MEMORY", 100)
-    picture = readers._read_picture
-    monkeypatch.setattr(readers, "_read_picture", lambda f: opened.append(f.name) or picture(f))
+    monkeypatch.setattr(folders, "_IN_MEMORY", 100)
+    picture = picture_files.read_picture
+    monkeypatch.setattr(
+        picture_files, "read_picture", lambda f: opened.append(f.name) or picture(f)
+    )
     data, arguments = read_one(tmp_path / "a")
     assert isinstance(data, da.Array)
     assert (data.shape, data.dtype, opened) == ((3, 3, 6, 8), np.uint16, [])
@@ -408,7 +418,7 @@ def test_large_npy_is_mapped_and_a_small_one_is_not(tmp_path, monkeypatch):
     np.save(tmp_path / "a_xy.npy", array)
     data, _ = read_one(tmp_path / "a_xy.npy")
     assert not isinstance(data, np.memmap)
-    monkeypatch.setattr(readers, "_SMALL", 100)
+    monkeypatch.setattr(cube_files, "_SMALL", 100)
     data, _ = read_one(tmp_path / "a_xy.npy")
     assert isinstance(data, np.memmap)
     assert not data.flags.writeable
@@ -566,7 +576,7 @@ def test_gif_in_grey_and_in_colour(tmp_path):
 
 
 def test_without_a_decoder_it_is_said_what_to_install(tmp_path, monkeypatch):
-    monkeypatch.setattr(readers, "_decoder", lambda: None)
+    monkeypatch.setattr(videos, "_decoder", lambda: None)
     (tmp_path / "a.mp4").write_bytes(bytes(100))
     with pytest.raises(ImportError, match=r'pip install "imageio\[pyav\]"'):
         read(tmp_path / "a.mp4")
@@ -577,7 +587,7 @@ def test_damaged_and_long_videos_are_refused(tmp_path, monkeypatch):
     with pytest.raises(ValueError, match=r"a\.gif: not a readable video"):
         read(tmp_path / "a.gif")
     iio.imwrite(tmp_path / "b.gif", greys(9, dtype=np.uint8))
-    monkeypatch.setattr(readers, "_LONGEST_VIDEO", 200)
+    monkeypatch.setattr(videos, "_LONGEST_VIDEO", 200)
     with pytest.raises(ValueError, match="longer than 4 frames"):
         read(tmp_path / "b.gif")
 

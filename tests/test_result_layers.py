@@ -340,7 +340,7 @@ def test_folder_that_cannot_be_written_is_named_and_leaves_the_dock_ready(
             "napari_scsc.plugin.panel.preferences",
             lambda: wishes(results_folder=in_the_way / "results", large_result=1),
         )
-        dock._restore_button.click()
+        dock.foot.restore_button.click()
         finish(dock)
     assert str(in_the_way / "results") in dock.message
     assert "folder" in dock.message.replace(str(tmp_path), "").lower()

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import importlib
 import json
 import logging
 import multiprocessing
@@ -22,8 +23,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from napari_scsc import arrays
-from napari_scsc.io import readers, sources
-from napari_scsc.io.sources import FileArray, open_source
+from napari_scsc.io import readers
+from napari_scsc.io.readers.picture_files import read_picture
+from napari_scsc.io.sources import FileArray, file_arrays, folders, open_source, zarr_files
 from napari_scsc.io.stores import store_for
 
 RNG = np.random.default_rng(0)
@@ -526,7 +528,7 @@ def test_three_floats_a_pixel_need_not_be_colours(tmp_path):
 
 def test_thousands_of_files_are_a_small_pickle(tmp_path):
     files = [tmp_path / f"some_long_name_of_an_experiment_{i:05d}.tif" for i in range(2000)]
-    stack = sources._stacked(files, (2000,), (8, 9), np.dtype("u1"), readers._read_picture)
+    stack = folders._stacked(files, (2000,), (8, 9), np.dtype("u1"), read_picture)
     assert len(pickle.dumps(stack)) < 10_000
 
 
@@ -577,12 +579,12 @@ def test_a_file_of_another_shape_is_not_taken_for_the_same(tmp_path, suffix):
 
 def test_few_files_stay_open(tmp_path):
     open_before = len(os.listdir("/proc/self/fd")) if os.path.exists("/proc/self/fd") else None
-    for i in range(3 * sources._MOST_OPEN):
+    for i in range(3 * file_arrays._MOST_OPEN):
         tifffile.imwrite(tmp_path / f"{i}.tif", CUBE, compression="zlib")
         open_source(tmp_path / f"{i}.tif").array[:1]
-    assert len(sources._open_files) == sources._MOST_OPEN
+    assert len(file_arrays._open_files) == file_arrays._MOST_OPEN
     if open_before is not None:
-        assert len(os.listdir("/proc/self/fd")) <= open_before + sources._MOST_OPEN + 4
+        assert len(os.listdir("/proc/self/fd")) <= open_before + file_arrays._MOST_OPEN + 4
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
@@ -590,10 +592,10 @@ def test_few_files_stay_open(tmp_path):
 def test_a_forked_process_opens_its_own(tmp_path):
     array = open_source(hdf5(tmp_path)).array
     array[:1]
-    with sources._lock:  # as if another thread were opening a file
+    with file_arrays._lock:  # as if another thread were opening a file
         child = os.fork()
         if child == 0:
-            os._exit(0 if not sources._open_files and (array[:] == CUBE).all() else 1)
+            os._exit(0 if not file_arrays._open_files and (array[:] == CUBE).all() else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
@@ -601,19 +603,22 @@ def test_a_forked_process_opens_its_own(tmp_path):
 
 
 def test_what_is_not_there_is_named(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"Can be read.*none\.tif"):
+    with pytest.raises(FileNotFoundError, match=r"no such file or folder.*none\.tif"):
         open_source(tmp_path / "none.tif")
 
 
 @pytest.mark.parametrize("name", ["a.txt", "a", "a.scsc", "a.zarr"])
-def test_unknown_kinds_say_what_can_be_read(tmp_path, name):
-    (tmp_path / name).write_bytes(b"nothing")
-    with pytest.raises(ValueError, match=rf"{name}.*Can be read"):
-        open_source(tmp_path / name)
+def test_unknown_kinds_say_in_two_lines_what_can_be_read(tmp_path, name):
+    path = tmp_path / name
+    path.write_bytes(b"nothing")
+    ending = path.suffix or "without an ending"
+    with pytest.raises(ValueError, match=rf"{name}: .*{ending}.*Can be read") as raised:
+        open_source(path)
+    assert len(str(raised.value).removeprefix(str(path.parent))) <= 2 * 80
 
 
-def test_a_folder_of_other_things_says_what_can_be_read(tmp_path):
-    with pytest.raises(ValueError, match="Can be read"):
+def test_a_folder_of_other_things_says_what_it_should_hold(tmp_path):
+    with pytest.raises(ValueError, match=r"neither bands .* nor views .*TIFF files"):
         open_source(tmp_path)
     for i in range(3):
         for letter in "ab":
@@ -652,7 +657,7 @@ def test_files_that_are_cut_off_raise(tmp_path, make):
 def test_damaged_zarr_raises_and_is_named(tmp_path, mark, text):
     (tmp_path / "a.zarr").mkdir()
     (tmp_path / "a.zarr" / mark).write_text(text)
-    with pytest.raises(ValueError, match=r"a\.zarr.*Can be read"):
+    with pytest.raises(ValueError, match=r"a\.zarr: not a readable zarr"):
         open_source(tmp_path / "a.zarr")
 
 
@@ -717,7 +722,7 @@ def test_without_h5py_the_message_says_what_to_install(tmp_path, monkeypatch):
     def missing(name):
         raise ImportError(name)
 
-    monkeypatch.setattr(sources.importlib, "import_module", missing)
+    monkeypatch.setattr(importlib, "import_module", missing)
     with pytest.raises(ImportError, match="pip install h5py"):
         open_source(path)
 
@@ -768,4 +773,4 @@ def test_the_check_for_pickle_looks_at_every_codec():
         metadata = Metadata()
 
     with pytest.raises(ValueError, match="pickle"):
-        sources._check_codecs(Stored())
+        zarr_files._check_codecs(Stored())

@@ -24,8 +24,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from napari_scsc.io import stores
-from napari_scsc.io.stores import store_for, suffix_of, unit_word
+from napari_scsc.io.stores import store_for, suffix_of, zarr_stores
+from napari_scsc.io.units import unit_word
 
 RNG = np.random.default_rng(0)
 SUFFIXES = (".zarr", ".ome.zarr", ".tif", ".tiff", ".npy")
@@ -558,7 +558,7 @@ def slack(dtype, value):
 def test_means_stay_between_the_values_of_their_block(values, data):
     steps = [data.draw(st.sampled_from((1, 2))) for _ in values.shape]
     values = np.nan_to_num(values, posinf=1, neginf=1)
-    means = stores._means(values, steps)
+    means = zarr_stores._means(values, steps)
     assert means.dtype == values.dtype
     assert means.shape == tuple(-(-n // s) for n, s in zip(values.shape, steps, strict=True))
     for index in np.ndindex(means.shape):
@@ -583,9 +583,11 @@ def test_finishing_reads_a_few_chunks_at_a_time(tmp_path, monkeypatch):
     store = store_for(tmp_path / "a.ome.zarr", (1000, 1200), "u1", (100, 100))
     store.create()
     sizes = []
-    means = stores._means
+    means = zarr_stores._means
     monkeypatch.setattr(
-        stores, "_means", lambda values, steps: sizes.append(values.size) or means(values, steps)
+        zarr_stores,
+        "_means",
+        lambda values, steps: sizes.append(values.size) or means(values, steps),
     )
     store.finish()
     assert max(sizes) <= 4 * 100 * 100

@@ -32,9 +32,9 @@ def bars_of(viewer):
 def test_bar_in_the_activity_area_comes_from_the_gui_thread_advances_cancels_and_goes(
     make_dock, qtbot, monkeypatch
 ):
-    from napari_scsc.plugin import jobs, panel
+    from napari_scsc.plugin import jobs, runs
 
-    monkeypatch.setattr(panel, "_LONG", 0)  # every job counts as a long one
+    monkeypatch.setattr(runs, "_LONG", 0)  # every job counts as a long one
     makers = []
     original = jobs.Activity.__init__
     monkeypatch.setattr(

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from napari_scsc.learner import SCSC
     from napari_scsc.plugin.session import open
     from napari_scsc.restore.blocks import RunInterrupted
+    from napari_scsc.restore.codes import CodedBlock, Codes, encode, iter_encode, open_codes
     from napari_scsc.restore.denoise import denoise, iter_denoise
     from napari_scsc.restore.explain import Explanation, explain
     from napari_scsc.restore.inpaint import inpaint, iter_inpaint
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 _HOMES = {
     "Axes": "axes",
     "Code": "results",
+    "CodedBlock": "restore.codes",
+    "Codes": "restore.codes",
     "Explanation": "restore.explain",
     "FileFormatError": "files",
     "FilterBank": "bank",
@@ -42,14 +45,17 @@ _HOMES = {
     "Update": "results",
     "ZeroCodeWarning": "results",
     "denoise": "restore.denoise",
+    "encode": "restore.codes",
     "estimate_noise": "restore.job",
     "explain": "restore.explain",
     "inpaint": "restore.inpaint",
     "iter_denoise": "restore.denoise",
+    "iter_encode": "restore.codes",
     "iter_inpaint": "restore.inpaint",
     "iter_learn": "restore.learning",
     "learn": "restore.learning",
     "open": "plugin.session",
+    "open_codes": "restore.codes",
 }
 
 
@@ -69,6 +75,8 @@ __all__ = [
     "SCSC",
     "Axes",
     "Code",
+    "CodedBlock",
+    "Codes",
     "Explanation",
     "FileFormatError",
     "FilterBank",
@@ -83,12 +91,15 @@ __all__ = [
     "ZeroCodeWarning",
     "__version__",
     "denoise",
+    "encode",
     "estimate_noise",
     "explain",
     "inpaint",
     "iter_denoise",
+    "iter_encode",
     "iter_inpaint",
     "iter_learn",
     "learn",
     "open",
+    "open_codes",
 ]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import secrets
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -12,14 +11,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from itertools import islice
-from pathlib import Path
 from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_scsc import checks, files
-from napari_scsc import state as states
+from napari_scsc import checks
 from napari_scsc.bank import FilterBank
 from napari_scsc.results import Code, Update, ZeroCodeWarning
 from napari_scsc.settings import Relative, Settings, Weights, filter_lengths, from_json
@@ -307,9 +304,20 @@ class SCSC:
     # --- coding ---------------------------------------------------------------------------------
 
     def encode(
-        self, x: Any, mask: Any = None, max_iter: int | None = None, tol: float | None = None
+        self,
+        x: Any,
+        mask: Any = None,
+        max_iter: int | None = None,
+        tol: float | None = None,
+        *,
+        tick: Tick | None = None,
+        warn: bool = True,
     ) -> Code:
-        """Code a sample of any size with the filters as they are; mask: True where measured."""
+        """Code a sample of any size with the filters as they are; mask: True where measured.
+
+        ``tick`` is called in every iteration; it may raise to cancel. ``warn`` says whether a code
+        that is all zero is worth a warning.
+        """
         settings = self.settings
         array, known = _checked((x, mask), settings)
         max_iter = settings.max_iter if max_iter is None else checks.whole("max_iter", max_iter, 1)
@@ -320,10 +328,11 @@ class SCSC:
         start = starting_weights(settings, bank)
         with single_threaded(), self._problems.borrow(geometry, bank.filters) as problem:
             problem.set_sample(array, known)
-            solution, silence = _solve(problem, settings, start, max_iter, tol)
+            solution, silence = _solve(problem, settings, start, max_iter, tol, tick)
             problem.reconstruct()
             reconstruction = geometry.crop(problem.residual)
-        _warn_of_silence(silence, stacklevel=3)
+        if warn:
+            _warn_of_silence(silence, stacklevel=3)
         return Code(
             W=_weights_of(solution, settings),
             Z=geometry.reached(solution.codes),
@@ -343,18 +352,7 @@ class SCSC:
         """
         if self._state is None:
             raise ValueError("nothing was learned yet: there is nothing to write")
-        if notes is None:
-            self._state.save(path, self.settings)
-            return
-        target = Path(path)
-        beside = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
-        try:
-            self._state.save(beside, self.settings)
-            header, arrays = files.read(beside, states._KIND, states._VERSION)
-            header["notes"] = dict(notes)
-            files.write(target, states._KIND, states._VERSION, header, arrays)
-        finally:
-            beside.unlink(missing_ok=True)
+        self._state.save(path, self.settings, notes)
 
     @classmethod
     def resume(cls, path: str | os.PathLike[str]) -> SCSC:
@@ -367,8 +365,7 @@ class SCSC:
     @staticmethod
     def notes(path: str | os.PathLike[str]) -> dict[str, Any]:
         """Read the notes that were kept with a checkpoint; empty if there are none."""
-        header, _ = files.read(path, states._KIND, states._VERSION)
-        return dict(header.get("notes", {}))
+        return State.notes(path)
 
 
 _SHARED_ROUNDS = 10  # gradient steps that a sample gives to the one W of all

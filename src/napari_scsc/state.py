@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -64,9 +65,14 @@ class State:
             share = weights.dtype.type(1 / self.n_seen)
             self.mean_weights = self.mean_weights + share * (weights - self.mean_weights)
 
-    def save(self, path: str | os.PathLike[str], settings: Settings) -> None:
-        """Write a checkpoint; complete, or not at all."""
-        header = {
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        settings: Settings,
+        notes: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Write a checkpoint, with notes of whoever wants some; complete, or not at all."""
+        header: dict[str, Any] = {
             "settings": settings.to_json(),
             "joint": self.step.geometry.joint,
             "shift": self.step.geometry.shift,
@@ -84,6 +90,8 @@ class State:
         }
         if self.mean_weights is not None:
             arrays["weights"] = self.mean_weights
+        if notes is not None:
+            header["notes"] = dict(notes)
         files.write(path, _KIND, _VERSION, header, arrays)
 
     @classmethod
@@ -93,6 +101,13 @@ class State:
         with files.reporting(path):
             settings = Settings(**from_json(header["settings"]))
             return settings, cls._restore(settings, header, arrays)
+
+    @staticmethod
+    def notes(path: str | os.PathLike[str]) -> dict[str, Any]:
+        """Read the notes that were kept with a checkpoint; empty if there are none."""
+        header, _ = files.read(path, _KIND, _VERSION)
+        with files.reporting(path):
+            return dict(header.get("notes", {}))
 
     @classmethod
     def _restore(

@@ -19,9 +19,10 @@ import socket
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ from numpy.typing import NDArray
 
 from napari_scsc import arrays, files
 from napari_scsc.restore.job import LEARNING, Restorer, RestoreUpdate, Tick, Updates, finished
+from napari_scsc.restore.sampling import Cluster, ClusterBroke, OutOfMemory
 from napari_scsc.restore.source import Region, Source
 from napari_scsc.tiles import Blend, Tile, cut
 
@@ -37,6 +39,7 @@ Array = NDArray[Any]
 
 _EVERY = 0.2  # seconds between two looks at what is done, and at whether to stop
 _CHUNK_VALUES = 1 << 20  # of a chunk of the result, about
+_WAVE = 1 << 14  # chunks in one graph
 
 
 class Stopped(Exception):
@@ -128,6 +131,16 @@ class Grid:
         sample, tile = divmod(number, len(self.tiles))
         return Block(self.indices[sample], self.tiles[tile])
 
+    def number(self, index: tuple[int, ...], part: Region) -> int:
+        """The number of the block that lies there."""
+        sample = self.indices.index(index)
+        return sample * len(self.tiles) + self._places[tuple(s.start for s in part)]
+
+    @cached_property
+    def _places(self) -> dict[tuple[int, ...], int]:
+        """The numbers of the tiles by where they begin."""
+        return {tuple(s.start for s in t.region): i for i, t in enumerate(self.tiles)}
+
     def chunk_at(self, number: int) -> Chunk:
         """The chunk of that number."""
         sample, place = divmod(number, len(self._parts))
@@ -155,27 +168,37 @@ class Run:
         """What tells everybody to stop."""
         return self.folder / "stop"
 
-    def done(self) -> set[int]:
-        """Numbers of the chunks that are written."""
-        return self._recorded("done")
-
-    def steps(self) -> int:
-        """How many blocks and chunks were made."""
-        return len(self._recorded("blocks")) + len(self._recorded("done"))
-
     def record(self, what: str, number: int) -> None:
-        """Say that a block was made, or a chunk written."""
+        """Say that a block was made ("blocks"), or a chunk written ("done")."""
         log = self.folder / f"{what}-{socket.gethostname()}-{os.getpid()}.txt"
         with open(log, "a") as stream:
             stream.write(f"{number}\n")
 
-    def _recorded(self, what: str) -> set[int]:
-        found: set[int] = set()
-        for log in self.folder.glob(f"{what}-*.txt"):
-            text = log.read_text()
-            # What has no end of line was being written when its process was killed.
-            found.update(int(line) for line in text[: text.rfind("\n") + 1].split())
+
+class Records:
+    """What the processes that work on a run have recorded; reads only what is new."""
+
+    def __init__(self, run: Run) -> None:
+        self._folder = run.folder
+        self._read: Counter[Path] = Counter()  # bytes
+        self._found: dict[str, set[int]] = {"blocks": set(), "done": set()}
+
+    def numbers(self, what: str) -> set[int]:
+        """Numbers of the blocks that were made, or of the chunks that are written."""
+        found = self._found[what]
+        for log in self._folder.glob(f"{what}-*.txt"):
+            with open(log, "rb") as stream:
+                stream.seek(self._read[log])
+                text = stream.read()
+            # What has no end of line is being written, or was when its process was killed.
+            whole = text[: text.rfind(b"\n") + 1]
+            self._read[log] += len(whole)
+            found.update(map(int, whole.split()))
         return found
+
+    def steps(self) -> int:
+        """How many blocks and chunks were made."""
+        return sum(len(self.numbers(what)) for what in self._found)
 
 
 # --- tasks --------------------------------------------------------------------------------------
@@ -218,6 +241,19 @@ def _write_chunk(run: Run, number: int, _blocks: Sequence[int]) -> Counter[str]:
 def _free_block(run: Run, number: int, _chunks: Sequence[Any]) -> None:
     """All chunks that a block covers are written: its file is not needed any more."""
     run.block_file(number).unlink(missing_ok=True)
+
+
+Make = Callable[[Source, Any, Block, Tick], Any]
+"""Makes something of a block of a source, with the restorer of the run."""
+
+
+def _fill_place(run: Run, make: Make, number: int) -> None:
+    """Write what is made of a block to its place in the store."""
+    block, tick = run.grid.block(number), _ticker(run.stop_file)
+    with arrays.in_task():
+        made = make(_alone(run.source), run.restorer, block, tick)
+    run.store.write(number, made)
+    run.record("blocks", number)
 
 
 def _estimate(source: Source, restorer: Restorer, block: Block, tick: Tick | None = None) -> Array:
@@ -299,18 +335,39 @@ def into_store(
     run = Run(source, restorer, grid, folder, store_for(_image_chunks(source, grid)))
     _check_same(run)
     run.stop_file.unlink(missing_ok=True)
-    done = run.done()
     if not (folder / "created").exists():
         _remove(run.store.path)  # what a run that was killed had just begun
         run.store.create()
         (folder / "created").touch()
     remarks: Counter[str] = Counter()
     total = grid.n_blocks + grid.n_chunks
-    for steps in _computing(run, done, n_jobs, tick, remarks):
+    for steps in _computing(run, _waves(run), n_jobs, tick, remarks):
         share = LEARNING + (1 - LEARNING) * steps / total
         yield replace(common, done=share, message=f"step {steps} of {total}")
     run.store.finish()
     yield finished(common, run.store, remarks)
+
+
+def each_into_store(
+    run: Run, make: Make, common: RestoreUpdate, n_jobs: int, tick: Tick | None
+) -> Updates:
+    """Write what is made of each block to the store of a run, which has a place for each.
+
+    The store is there, and so is the folder of the run, as for ``into_store``. There is nothing to
+    blend: a block is done when its place is filled.
+    """
+    from dask import delayed
+
+    _check_same(run)
+    run.stop_file.unlink(missing_ok=True)
+    shared, fill = delayed(run, pure=False), delayed(_fill_place, pure=False)
+    total, done = run.grid.n_blocks, Records(run).numbers("blocks")
+    todo = [n for n in range(total) if n not in done]
+    waves = ([fill(shared, make, n) for n in some] for some in _several(todo))
+    for steps in _computing(run, waves, n_jobs, tick, Counter()):
+        yield replace(common, done=steps / total, message=f"block {steps} of {total}")
+    run.store.finish()
+    yield finished(common, run.store, Counter())
 
 
 def _remove(path: Path) -> None:
@@ -344,21 +401,26 @@ def _check_same(run: Run) -> None:
 
 
 def _computing(
-    run: Run, done: set[int], n_jobs: int, tick: Tick | None, remarks: Counter[str]
+    run: Run, waves: Iterable[list[Any]], n_jobs: int, tick: Tick | None, remarks: Counter[str]
 ) -> Iterator[int]:
-    """Compute what is not done yet; yield how many steps are, whenever that has changed."""
-    outcome: list[Any] = []
+    """Compute waves of tasks; yield how many steps are done, whenever that has changed."""
     failure: list[BaseException] = []
-    tasks = _tasks(run, done)
+    cluster = Cluster.active()  # asked here: a thread might be told of another one
+    stop = _ticker(run.stop_file)
 
     def compute() -> None:
         try:
-            outcome.extend(_compute(tasks, n_jobs))
+            for tasks in waves:
+                stop()
+                found = cluster.compute(tasks, stop) if cluster else _compute(tasks, n_jobs)
+                for remark in found:
+                    remarks.update(remark or {})
         except BaseException as error:  # of any scheduler: told by the thread that waits
             failure.append(error)
 
     thread = threading.Thread(target=compute, name="napari-scsc blocks")
-    told = run.steps()
+    records = Records(run)
+    told = records.steps()
     try:
         thread.start()
         yield told
@@ -366,7 +428,7 @@ def _computing(
             if tick:
                 tick()
             thread.join(_EVERY)
-            steps = run.steps()
+            steps = records.steps()
             if steps > told:
                 told = steps
                 yield told
@@ -376,32 +438,42 @@ def _computing(
             thread.join()
     if failure:
         raise _explained(failure[0], run.folder)
-    for found in outcome:
-        if isinstance(found, Counter):
-            remarks.update(found)
 
 
-def _tasks(run: Run, done: set[int]) -> list[Any]:
-    """Delayed calls: a block each, the chunks that need them, and the end of each block."""
+def _waves(run: Run) -> Iterator[list[Any]]:
+    """Delayed calls: a block each, the chunks that need them, and the end of each block.
+
+    In waves, since a graph of all of a very large volume would not fit into the memory. A block at
+    the border of two stays until the later one is done.
+    """
     from dask import delayed
 
-    shared = delayed(run, pure=False)
+    done = Records(run).numbers("done")
     todo = [n for n in range(run.grid.n_chunks) if n not in done]
-    chunks = {n: run.grid.chunk_at(n) for n in todo}
-    needed = sorted({b for chunk in chunks.values() for b in chunk.blocks})
+    last = {b: n for n in todo for b in run.grid.chunk_at(n).blocks}
     for path in (run.folder / "blocks").glob("*.npy*"):
         name = path.name.removesuffix(".npy")
-        if not name.isdigit() or int(name) not in needed:
+        if not name.isdigit() or int(name) not in last:
             path.unlink(missing_ok=True)  # of chunks that are written, or half a file
-    restore, write = delayed(_restore_block, pure=False), delayed(_write_chunk, pure=False)
-    blocks = {b: restore(shared, b) for b in needed}
-    written = {n: write(shared, n, [blocks[b] for b in c.blocks]) for n, c in chunks.items()}
-    covered: dict[int, list[Any]] = {b: [] for b in needed}
-    for n, chunk in chunks.items():
-        for b in chunk.blocks:
-            covered[b].append(written[n])
-    free = delayed(_free_block, pure=False)
-    return [*written.values(), *(free(shared, b, their) for b, their in covered.items())]
+    shared = delayed(run, pure=False)
+    restore, write, free = (
+        delayed(function, pure=False) for function in (_restore_block, _write_chunk, _free_block)
+    )
+    for some in _several(todo):
+        covered = {n: run.grid.chunk_at(n).blocks for n in some}
+        blocks = {b: restore(shared, b) for b in sorted(set(chain(*covered.values())))}
+        written = {n: write(shared, n, [blocks[b] for b in own]) for n, own in covered.items()}
+        users: dict[int, list[Any]] = {b: [] for b in blocks if last[b] <= some[-1]}
+        for n, own in covered.items():
+            for b in own:
+                if b in users:
+                    users[b].append(written[n])
+        yield [*written.values(), *(free(shared, b, chunks) for b, chunks in users.items())]
+
+
+def _several(numbers: list[int]) -> Iterator[list[int]]:
+    """So many of them at a time as a graph should have."""
+    return (numbers[i : i + _WAVE] for i in range(0, len(numbers), _WAVE))
 
 
 def _compute(tasks: list[Any], n_jobs: int) -> tuple[Any, ...]:
@@ -418,10 +490,16 @@ def _explained(error: BaseException, folder: Path) -> BaseException:
     """The error as the user should see it: what is wrong with the data as it is."""
     if isinstance(error, ValueError | TypeError | MemoryError | OSError | Stopped):
         return error
-    told = RunInterrupted(
-        f"the run broke off ({type(error).__name__}: {error}); what was finished is kept in "
-        f"{folder}: run it again with resume"
-    )
+    what = str(error)
+    if not isinstance(error, ClusterBroke):
+        what = f"the run broke off ({type(error).__name__}: {error})"
+    how = "run it again with resume"
+    if isinstance(error, OutOfMemory):
+        how += (
+            ", on workers with more memory or without a cluster, or remove it and begin again "
+            "with a smaller memory"
+        )
+    told = RunInterrupted(f"{what}; what was finished is kept in {folder}: {how}")
     told.__cause__ = error
     return told
 

@@ -32,6 +32,7 @@ Tick = Callable[[], None]
 METHODS = ("scsc", "scsc-paper", "ocsc-paper")
 _NOISE_TILES = 24
 _SHARE = 0.7  # of the memory for tiles: what is around them needs some too
+_TOGETHER = 4  # tiles that fit into it, however little it is: as many cores have work
 _LEAST_MEMORY = 10**8
 LEARNING = 0.05  # share of the work that learning is, roughly
 
@@ -42,7 +43,7 @@ class RestoreUpdate:
 
     Attributes
     ----------
-    stage : {"noise", "learn", "restore", "done"}
+    stage : {"noise", "learn", "restore", "encode", "done"}
         What was just done.
     done : float
         Share of the work, 0 to 1.
@@ -134,8 +135,8 @@ class Options:
 
     @property
     def tile_memory(self) -> int | None:
-        """Bytes that a tile may take; None: what suits the passes."""
-        return None if self.memory is None else round(_SHARE * self.memory)
+        """Bytes that a tile may take, however many threads; None: what suits the passes."""
+        return None if self.memory is None else round(_SHARE * self.memory / _TOGETHER)
 
     def at_a_time(self, tile_memory: int) -> int:
         """How many tiles of that size may be under way."""

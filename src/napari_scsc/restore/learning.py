@@ -25,9 +25,10 @@ from napari_scsc.lattice import LatticeSCSC
 from napari_scsc.learner import SCSC, Run, Threads
 from napari_scsc.restore import job, paper, plan, sampling
 from napari_scsc.restore.basis import Basis, mixtures_above_noise
+from napari_scsc.restore.blocks import RunInterrupted
 from napari_scsc.restore.job import RestoreUpdate, Updates
 from napari_scsc.restore.noise import Noise, estimate
-from napari_scsc.restore.sampling import Cluster, Grid
+from napari_scsc.restore.sampling import Cluster, ClusterBroke, Grid, OutOfMemory
 from napari_scsc.restore.source import (
     Region,
     Source,
@@ -190,7 +191,7 @@ def iter_learn(
     if checkpoint is not None:
         keeper = _Keeper(request, Path(checkpoint), every, every_seconds, resume)
     run = _run(n_jobs, request.batch)
-    return job.one_thread_each(_updates(request, run, keeper, tick))
+    return job.one_thread_each(_explaining(_updates(request, run, keeper, tick), keeper))
 
 
 def _tile_points(source: Source) -> int:
@@ -475,6 +476,18 @@ def _updates(request: _Request, run: Run, keeper: _Keeper | None, tick: job.Tick
     yield RestoreUpdate("done", 1.0, f"{bank.n_base} base filters", bank=bank)
 
 
+def _explaining(updates: Updates, keeper: _Keeper | None) -> Updates:
+    """The same updates; where a cluster breaks, the error says how to go on."""
+    try:
+        yield from updates
+    except ClusterBroke as error:
+        where = " on workers with more memory" if isinstance(error, OutOfMemory) else ""
+        how = f"nothing was kept: learn again{where}, with a checkpoint"
+        if keeper and keeper.path.exists():
+            how = f"{keeper.path} keeps what was learned: learn again{where} with resume"
+        raise RunInterrupted(f"{error}; {how}") from error
+
+
 @dataclass(frozen=True, slots=True)
 class _First:
     """One of the first tiles: its image, what ``run`` takes for it, and its values."""
@@ -598,7 +611,7 @@ class _Keeper:
         resume: bool,
     ) -> None:
         self._request = request
-        self._path = path
+        self.path = path
         self._every = None if every is None else checks.whole("every", every, 1)
         if every_seconds is not None:
             every_seconds = checks.real("every_seconds", every_seconds, least=0)
@@ -637,11 +650,11 @@ class _Keeper:
             "drawn": progress.drawn,
             "n_learned": progress.n_learned,
         }
-        progress.model.checkpoint(self._path, notes)
+        progress.model.checkpoint(self.path, notes)
         self._kept, self._time = progress.drawn, time.monotonic()
 
     def _read(self) -> _Progress:
-        request, path = self._request, self._path
+        request, path = self._request, self.path
         notes = SCSC.notes(path) if request.model == "paper" else LatticeSCSC.notes(path)[0]
         with files.reporting(path):
             theirs = dict(notes["request"])

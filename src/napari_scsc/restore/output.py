@@ -42,22 +42,18 @@ class Output:
     units: tuple[str, ...] | None = None
 
 
-class Workspace:
-    """The folder beside a file in the making: what is finished, and what a later run needs.
+class PartialFolder:
+    """The folder beside a result in the making: what is finished, and what a later run needs.
 
-    It is called like the file with ``.partial`` after it, and is gone when the file is whole.
+    It is called like the result with ``.partial`` after it, and is gone when that is whole.
+    ``more`` are arguments, beside the options, that must be the same when it is resumed.
     """
 
-    def __init__(self, output: Output, source: Source, options: Options) -> None:
-        from napari_scsc.io import stores  # zarr takes long to load
-
+    def __init__(self, output: Output, source: Source, options: Options, **more: Any) -> None:
         self.output = output
         self.path = Path(output.path)
-        self.suffix = stores.suffix_of(self.path)
         self.folder = self.path.with_name(self.path.name + ".partial")
-        self._source = source
-        self._request = {"version": __version__, **_fingerprint(source, options)}
-        self._store(source.image.shape)  # refuses axes that the format cannot hold
+        self._request = {"version": __version__, **_fingerprint(source, options), **more}
         if self.path.exists():
             if options.resume:  # killed at its very end, when the file was whole
                 shutil.rmtree(self.folder, ignore_errors=True)
@@ -112,6 +108,23 @@ class Workspace:
         if not (self.folder / "bank.scsc").exists():
             bank.save(self.folder / "bank.scsc")
 
+    def publish(self, made: Path) -> None:
+        """Let the result, which is whole, appear under its name."""
+        os.replace(made, self.path)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+class Workspace(PartialFolder):
+    """The folder of an image in the making."""
+
+    def __init__(self, output: Output, source: Source, options: Options) -> None:
+        from napari_scsc.io import stores  # zarr takes long to load
+
+        self.suffix = stores.suffix_of(output.path)
+        self._source = source
+        super().__init__(output, source, options)
+        self._store(source.image.shape)  # refuses axes that the format cannot hold
+
     def restoring(
         self, restorer: Restorer, common: RestoreUpdate, options: Options, tick: job.Tick | None
     ) -> Updates:
@@ -130,8 +143,7 @@ class Workspace:
                 yield update
                 continue
             store = update.result
-            os.replace(store.path, self.path)
-            shutil.rmtree(self.folder, ignore_errors=True)
+            self.publish(store.path)
             yield replace(update, result=replace(store, path=self.path).open())
 
     def _store(self, chunks: tuple[int, ...]) -> Any:

@@ -20,7 +20,7 @@ from napari_scsc.learner import SCSC
 from napari_scsc.restore import job
 from napari_scsc.restore.job import Options, RestoreUpdate, Updates
 from napari_scsc.restore.source import Region, Source, Working, draw_tiles
-from napari_scsc.results import ZeroCodeWarning
+from napari_scsc.results import Code, ZeroCodeWarning
 from napari_scsc.settings import Weights
 
 Array = NDArray[Any]
@@ -53,8 +53,12 @@ def inpainting(
     keep_known: bool,
 ) -> Found:
     """Inpaint by coding what is known; the code says what is not."""
-    price = max(_PRICE * sigma, _NOISELESS)
-    return (yield from _restoring(source, working, price, options, tick, keep_known))
+    return (yield from _restoring(source, working, price(sigma), options, tick, keep_known))
+
+
+def price(sigma: float, levels: float | None = None) -> float:
+    """The beta of so many noise levels, or of what suits, in working values as the level is."""
+    return max((_PRICE if levels is None else levels) * sigma, _NOISELESS)
 
 
 def _restoring(
@@ -65,19 +69,12 @@ def _restoring(
     tick: job.Tick | None,
     keep_known: bool,
 ) -> Found:
-    n_shift = len(source.shift)
-    tiles = [
-        _read(source, working, index, part)
-        for index, part in draw_tiles(source, _TILE[n_shift] ** n_shift, 8, options.seed)
-    ]
-    model = yield from _model(tiles, source.joint, n_shift, beta, options, tick)
-    size = tuple(min(n, _TILE[n_shift]) for n in source.shift)
-    overlap = tuple(min(s - 1, _OVERLAP[n_shift]) for s in size)
-    weights = model.settings.weights
-    # Two codes, their gradients and spectra, each of K values a point.
-    takes = 8 * 4 * model.settings.n_filters * math.prod(size)
-    coder = Coder(working, size, overlap, takes, model.bank, beta, weights, keep_known)
-    return coder, model.bank
+    weights: Weights = "identity" if options.method == "ocsc-paper" else "sample"
+    bank = options.bank
+    if bank is None:
+        bank = yield from _learned(source, working, beta, weights, options.seed, tick)
+    coder = Coder.of(bank, source, working, beta, options.tile_memory, weights, keep_known)
+    return coder, coder.bank
 
 
 @dataclass(frozen=True)
@@ -93,6 +90,31 @@ class Coder(job.Restorer):
     weights: Weights
     keep_known: bool
 
+    @classmethod
+    def of(
+        cls,
+        bank: FilterBank,
+        source: Source,
+        working: Working,
+        beta: float,
+        memory: int | None = None,
+        weights: Weights = "sample",
+        keep_known: bool = False,
+    ) -> Coder:
+        """What suits a bank and a source; ``beta`` is in working values."""
+        model = SCSC.from_bank(bank, beta=beta, weights=weights)
+        n_shift = len(source.shift)
+        # Two codes, their gradients and spectra, each of K values a point.
+        a_point = 8 * 4 * model.settings.n_filters
+        side = _TILE[n_shift]
+        if memory is not None:
+            side = min(side, int((memory / a_point) ** (1 / n_shift)))
+        least = (o + _OVERLAP[n_shift] for o in bank.support)
+        size = tuple(min(n, max(side, m)) for n, m in zip(source.shift, least, strict=True))
+        overlap = tuple(min(s - 1, _OVERLAP[n_shift]) for s in size)
+        takes = a_point * math.prod(size)
+        return cls(working, size, overlap, takes, model.bank, beta, weights, keep_known)
+
     def estimates(
         self,
         source: Source,
@@ -102,15 +124,28 @@ class Coder(job.Restorer):
         tick: job.Tick | None = None,
     ) -> Iterator[tuple[float, Array]]:
         """The smooth part, and what the code says."""
+        smooth, code = self.code(source, index, part, tick)
+        yield 1.0, smooth if code is None else smooth + code.reconstruction.reshape(smooth.shape)
+
+    def code(
+        self, source: Source, index: tuple[int, ...], part: Region, tick: job.Tick | None = None
+    ) -> tuple[Array, Code | None]:
+        """The smooth part (C, *part) of a tile, and the code of the rest.
+
+        None where nothing of the tile is known.
+        """
         if tick:
             tick()
         smooth, detail, known = _read(source, self.working, index, part)
-        with _silence():
-            code = self._model.encode(
-                detail.reshape(*source.joint, *detail.shape[1:]),
-                None if known is None else known.reshape(*source.joint, *known.shape[1:]),
-            )
-        yield 1.0, smooth + code.reconstruction.reshape(smooth.shape)
+        if known is not None and not known.any():
+            return smooth, None
+        code = self.model.encode(
+            detail.reshape(*source.joint, *detail.shape[1:]),
+            None if known is None else known.reshape(*source.joint, *known.shape[1:]),
+            tick=tick,
+            warn=False,  # a tile without any code is smooth: that is an answer here
+        )
+        return smooth, code
 
     @property
     def keeps_known(self) -> bool:
@@ -118,11 +153,12 @@ class Coder(job.Restorer):
         return self.keep_known
 
     @cached_property
-    def _model(self) -> SCSC:
+    def model(self) -> SCSC:
+        """The learner that codes."""
         return SCSC.from_bank(self.bank, beta=self.beta, weights=self.weights)
 
     def __getstate__(self) -> dict[str, Any]:  # plans of FFTs cannot be sent
-        return {k: v for k, v in self.__dict__.items() if k != "_model"}
+        return {k: v for k, v in self.__dict__.items() if k != "model"}
 
 
 @contextmanager
@@ -133,30 +169,32 @@ def _silence() -> Iterator[None]:
         yield
 
 
-def _model(
-    tiles: list[Split],
-    joint: tuple[int, ...],
-    n_shift: int,
+def _learned(
+    source: Source,
+    working: Working,
     beta: float,
-    options: Options,
+    weights: Weights,
+    seed: int,
     tick: job.Tick | None,
-) -> Generator[RestoreUpdate, None, SCSC]:
-    """A learner with filters: those of a bank, or learned from the tiles."""
-    weights: Weights = "identity" if options.method == "ocsc-paper" else "sample"
-    if options.bank is not None:
-        return SCSC.from_bank(options.bank, beta=beta, weights=weights)
+) -> Generator[RestoreUpdate, None, FilterBank]:
+    """Filters learned from tiles of the image."""
+    n_shift = len(source.shift)
+    tiles = [
+        _read(source, working, index, part)
+        for index, part in draw_tiles(source, _TILE[n_shift] ** n_shift, 8, seed)
+    ]
     model = SCSC(
         n_base=32 if weights == "identity" else _N_BASE,
         n_filters=32 if weights == "identity" else _N_FILTERS,
         filter_shape=_support(tiles, n_shift),
-        n_joint=len(joint),
+        n_joint=len(source.joint),
         beta=beta,
         weights=weights,
         max_iter=60,
-        seed=options.seed,
+        seed=seed,
     )
-    yield from _fitting(model, tiles, joint, 1, job.LEARNING, tick)
-    return model
+    yield from _fitting(model, tiles, source.joint, 1, job.LEARNING, tick)
+    return model.bank
 
 
 def _support(tiles: list[Split], n_shift: int) -> tuple[int, ...]:

@@ -8,6 +8,7 @@ go on anywhere without reading what it has learned from.
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import math
 import pickle
@@ -15,7 +16,8 @@ import sys
 import threading
 from bisect import bisect_right
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager, suppress
 from contextvars import copy_context
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -39,6 +41,7 @@ _OPEN_VALUES, _OPEN_BLOCKS = 1 << 24, 16  # of the blocks from which tiles are d
 _CHOICE = 16  # tiles of a block, at least, where those with more structure are preferred
 _SHORTEST = 8  # points of a block along an axis, where the image has them
 _FLOOR = 0.2  # share of the tiles that is drawn whatever their structure is
+_LOST = "the connection to the scheduler of the cluster was lost"
 _LARGEST_READER = 1 << 20  # bytes: larger ones hold the data, and are not sent to other processes
 
 
@@ -518,11 +521,21 @@ def ahead(items: Generator[T, None, None]) -> Generator[T, None, None]:
 # --- on a cluster -------------------------------------------------------------------------------
 
 
+class ClusterBroke(Exception):
+    """The cluster does not go on; nothing is wrong with what it computed."""
+
+
+class OutOfMemory(ClusterBroke):
+    """Its workers have not enough memory."""
+
+
 class Cluster:
     """The workers of a dask.distributed client."""
 
     is_here = False
     _EVERY = 0.2  # seconds between two ticks
+    _LOOK = 5.0  # seconds between two looks at the workers
+    _LOOKS = 3  # that find all of them paused, before nobody waits any longer
 
     def __init__(self, client: Any) -> None:
         self.client = client
@@ -535,11 +548,15 @@ class Cluster:
 
         distributed = sys.modules.get("distributed")  # who has a client has loaded it
         wanted = dask.config.get("scheduler", None)
-        if distributed is None or wanted not in (None, "distributed", "dask.distributed"):
+        if distributed is None:
             return None
-        try:
-            client = distributed.default_client()
-        except ValueError:
+        client = wanted
+        if wanted in (None, "distributed", "dask.distributed"):
+            try:
+                client = distributed.default_client()
+            except ValueError:
+                return None
+        if not isinstance(client, distributed.Client):
             return None
         return None if client.asynchronous else cls(client)
 
@@ -550,24 +567,87 @@ class Cluster:
         # A tile of an array that only this process can read comes with the task, as it must: if
         # its worker is lost, another one has it again.
         quiet = {"distributed.admin.large-graph-warning-threshold": "1 GB"}
-        with self._lock, dask.config.set(quiet):
+        with self._telling_what_broke(), self._lock, dask.config.set(quiet):
             return list(self.client.map(function, *map(list, columns), pure=False))
+
+    def compute(self, tasks: list[Any], tick: Tick | None = None) -> list[Any]:
+        """The values of dask's delayed calls."""
+        with self._telling_what_broke():
+            futures = list(self.client.compute(tasks))
+        return self.gather(futures, tick)
 
     def gather(self, results: list[Any], tick: Tick | None = None) -> list[Any]:
         """The values of futures, and other values as they are."""
         distributed = sys.modules["distributed"]
-        waiting = [r for r in results if isinstance(r, distributed.Future)]
         try:
-            while tick and waiting:
-                tick()
-                try:
-                    distributed.wait(waiting, timeout=self._EVERY)
-                    break
-                except TimeoutError:
-                    continue
-            return list(self.client.gather(results))
+            return self._wait(tick, lambda: self.client.gather(results, asynchronous=True))
         except BaseException:
-            self.client.cancel(waiting)
+            waiting = [r for r in results if isinstance(r, distributed.Future)]
+            # Which ends the coroutine too, quietly.
+            with suppress(ClusterBroke):
+                self._start(lambda: self.client.cancel(waiting, asynchronous=True))
+            raise
+
+    def _wait(self, tick: Tick | None, coroutine: Callable[[], Any]) -> list[Any]:
+        """What a coroutine of the client returns, as long as there is hope for it.
+
+        Methods of the client would wait forever where it is closed meanwhile.
+        """
+        coming, stuck = self._start(coroutine), self._start(self._until_stuck)
+        try:
+            while True:
+                if tick:
+                    tick()
+                wait([coming], timeout=self._EVERY)
+                with self._telling_what_broke():
+                    if coming.done():
+                        return list(coming.result())
+                if self.client.status != "running":
+                    raise ClusterBroke(_LOST)
+                if stuck.done() and not stuck.cancelled() and not stuck.exception():
+                    raise OutOfMemory("all workers of the cluster have paused for want of memory")
+        finally:
+            stuck.cancel()
+
+    def _start(self, coroutine: Callable[[], Any]) -> Future[Any]:
+        """Run a coroutine in the client's own thread."""
+        loop = self.client.loop.asyncio_loop
+        if self.client.status != "running" or not loop.is_running():
+            raise ClusterBroke(_LOST)
+        return asyncio.run_coroutine_threadsafe(coroutine(), loop)
+
+    async def _until_stuck(self) -> None:
+        """Return when every worker has paused, with nothing to finish that could end it.
+
+        A worker above four fifths of its memory begins nothing, but is not killed either.
+        """
+        times = 0
+        while times < self._LOOKS:
+            await asyncio.sleep(self._LOOK)
+            workers = (await self.client.scheduler.identity())["workers"].values()
+            paused = [
+                w["status"] == "paused" and not w["metrics"].get("task_counts", {}).get("executing")
+                for w in workers
+            ]
+            times = times + 1 if paused and all(paused) else 0
+
+    @contextmanager
+    def _telling_what_broke(self) -> Iterator[None]:
+        """Tell errors of the cluster from those of the work."""
+        distributed = sys.modules["distributed"]
+        try:
+            yield
+        except distributed.KilledWorker as error:
+            raise OutOfMemory(
+                "workers of the cluster died again and again, most likely because they ran out "
+                "of memory"
+            ) from error
+        except (Exception, asyncio.CancelledError) as error:
+            is_lost = isinstance(error, distributed.comm.CommClosedError)
+            if is_lost or self.client.status != "running":
+                raise ClusterBroke(_LOST) from error
+            if isinstance(error, CancelledError | asyncio.CancelledError):
+                raise ClusterBroke(f"the cluster dropped the work ({error})") from error
             raise
 
     def can_read(self, image: arrays.View) -> bool:
@@ -586,4 +666,5 @@ class Cluster:
         if not image.is_lazy:
             return self.map(partial(_values, image), [region])[0]
         part = image.part(region)
-        return self.client.compute(part.data if arrays._is_xarray(part) else part)
+        with self._telling_what_broke():
+            return self.client.compute(part.data if arrays._is_xarray(part) else part)

@@ -1,0 +1,141 @@
+"""Figures in the manner of the paper: a panel for each set, a line for each system."""
+
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.ticker import NullFormatter
+
+from benchmarks.paper.claims import chosen, deviation, distinct, ends, mean
+
+STYLES = {
+    "SCSC": ("#d62728", "o"),
+    "SCSC-L1": ("#ff9896", "v"),
+    "SCSC (shared)": ("#e377c2", "s"),
+    "SCSC (ADMM code)": ("#8c564b", "P"),
+    "OCSC": ("#1f77b4", "^"),
+    "OCSC fine-tuned": ("#17becf", "D"),
+    "SEP-TD": ("#2ca02c", "X"),
+    "OCDL-Liu": ("#9467bd", "<"),
+    "OCDL-Degraux": ("#c5b0d5", ">"),
+    "CBPDN": ("#7f7f7f", "1"),
+    "CONSENSUS": ("#bcbd22", "2"),
+    "SBCSC": ("#ff7f0e", "p"),
+    "FFCSC": ("#aec7e8", "h"),
+    "FCSC": ("#98df8a", "*"),
+    "DeconvNet": ("#000000", "x"),
+    "CCSC": ("#dbdb8d", "d"),
+}
+"""The same colour and marker for a system everywhere."""
+
+TITLES = {
+    "fruit": "Fruit",
+    "city": "City",
+    "cifar10": "CIFAR-10",
+    "flower": "Flower",
+    "video": "Video",
+    "multispectral": "Multispectral",
+    "light field": "Light field",
+}
+PSNR = "testing PSNR (dB)"
+
+
+def style(system):
+    colour, marker = STYLES[system]
+    return {"color": colour, "marker": marker, "markersize": 5, "linewidth": 1.2, "label": system}
+
+
+def panels(columns, rows=1):
+    """A figure and its axes, (rows, columns)."""
+    figure = Figure(figsize=(4.2 * columns, 3.2 * rows), layout="constrained")
+    return figure, figure.subplots(rows, columns, squeeze=False)
+
+
+def against(rows, size, label, constant=()):
+    """PSNR against a size: above at equal beta, below at equal sparsity where that was measured.
+
+    Systems in ``constant`` do not have that size: they are horizontal lines.
+    """
+    rows = ends(rows)
+    sets = [data for (data,) in distinct(rows, "data")]
+    keys = [key for key in ("psnr", "equal_psnr") if any(key in row for row in rows)]
+    figure, axes = panels(len(sets), len(keys))
+    for line, key in zip(axes, keys, strict=True):
+        for ax, data in zip(line, sets, strict=True):
+            for (system,) in distinct(rows, "system"):
+                some = chosen(rows, system=system, data=data)
+                if system in constant:
+                    _level(ax, some, key, system)
+                else:
+                    _points(ax, some, size, key, system)
+            equal = "equal beta" if key == "psnr" else "equal sparsity"
+            ax.set(title=f"{TITLES[data]}, {equal}", xlabel=label, ylabel=PSNR)
+    axes[0, 0].legend(fontsize="small")
+    return figure
+
+
+def _points(ax, rows, size, key, system):
+    sizes = sorted(x for (x,) in distinct(rows, size) if mean(rows, key, **{size: x}) is not None)
+    if sizes:
+        heights = [mean(rows, key, **{size: x}) for x in sizes]
+        spread = [deviation(rows, key, **{size: x}) or 0.0 for x in sizes]
+        ax.errorbar(sizes, heights, spread, capsize=2, **style(system))
+
+
+def _level(ax, rows, key, system):
+    height = mean(rows, key)
+    if height is not None:
+        colour, _ = STYLES[system]
+        ax.axhline(height, color=colour, linestyle="--", label=system)
+
+
+def curves(rows):
+    """Test PSNR against learning time; seeds are drawn as lines of their own."""
+    sets = [data for (data,) in distinct(rows, "data")]
+    figure, axes = panels(len(sets))
+    for ax, data in zip(axes[0], sets, strict=True):
+        for (system,) in distinct(chosen(rows, data=data), "system"):
+            some = chosen(rows, data=data, system=system)
+            for number, (seed,) in enumerate(distinct(some, "seed")):
+                curve = sorted(chosen(some, seed=seed), key=lambda row: row["seconds"])
+                look = style(system) | ({"label": None} if number else {})
+                ax.semilogx([r["seconds"] for r in curve], [r["psnr"] for r in curve], **look)
+        ax.set(title=TITLES[data], xlabel="clock time (seconds)", ylabel=PSNR)
+        ax.xaxis.set_minor_formatter(NullFormatter())
+        ax.grid(alpha=0.3)
+    legend_beside(figure, axes[0, 0])
+    return figure
+
+
+def bars(rows, key, label, cases):
+    """A group of bars for each case, a bar for each system."""
+    figure = Figure(figsize=(9, 4), layout="constrained")
+    ax = figure.subplots()
+    bars_on(ax, rows, key, cases)
+    ax.set_ylabel(label)
+    legend_beside(figure, ax)
+    return figure
+
+
+def bars_on(ax, rows, key, cases):
+    systems = [system for (system,) in distinct(rows, "system")]
+    groups = distinct(rows, *cases)
+    width = 0.8 / len(systems)
+    for number, system in enumerate(systems):
+        some = chosen(rows, system=system)
+        found = [_at(some, key, cases, group) for group in groups]
+        place = np.arange(len(groups)) + (number - (len(systems) - 1) / 2) * width
+        heights, spread = zip(*found, strict=True)
+        colour, _ = STYLES[system]
+        ax.bar(place, heights, width, yerr=spread, color=colour, label=system)
+    ax.set_xticks(range(len(groups)), [" ".join(map(str, group)) for group in groups])
+    for text in ax.get_xticklabels():
+        text.set(rotation=30, horizontalalignment="right")
+
+
+def legend_beside(figure, ax):
+    handles, labels = ax.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside right upper", fontsize="small")
+
+
+def _at(rows, key, cases, group):
+    labels = dict(zip(cases, group, strict=True))
+    return mean(rows, key, **labels) or 0.0, deviation(rows, key, **labels) or 0.0

@@ -1,0 +1,59 @@
+"""Figure 5: the effect of K."""
+
+from benchmarks.paper import figures
+from benchmarks.paper.claims import Claim, grows_with
+from benchmarks.paper.plans import learn
+from benchmarks.paper.sets import SMALL
+
+TITLE = "Figure 5: effect of K on the testing PSNR"
+NOTES = (
+    "CIFAR-10 and Flower are subsets (of 2,000 and 60 training images), Flower cut to squares: "
+    "nothing here says who could not run on the whole sets. SBCSC is run on Fruit and City, as in "
+    "the paper. A system that has not seen all samples when its time is over says so by `passes`."
+)
+SUMMARY = (
+    ("data", "system", "K"),
+    ("psnr", "nonzero", "equal_psnr", "seconds", "passes", "kept_mb"),
+)
+CLAIMS = (
+    Claim("a larger K is consistently better for all methods (equal beta)", grows_with("K")),
+    Claim("the same at equal sparsity", grows_with("K", "equal_psnr")),
+)
+_FULL = {
+    "fruit": {"SCSC": (50, 100, 200, 400), "OCSC": (25, 50, 100), "SBCSC": (25, 50, 100)},
+    "city": {"SCSC": (50, 100, 200, 400), "OCSC": (25, 50, 100), "SBCSC": (25, 50, 100)},
+    "cifar10": {"SCSC": (100, 200, 400, 800), "OCSC": (50, 100, 200, 300)},
+    "flower": {"SCSC": (50, 100, 200, 400), "OCSC": (25, 50)},
+}
+_QUICK = {
+    "fruit": {"SCSC": (20, 40, 80), "OCSC": (20, 40), "SBCSC": (20, 40)},
+    "city": {"SCSC": (20, 40, 80), "OCSC": (20, 40), "SBCSC": (20, 40)},
+    "cifar10": {"SCSC": (20, 40, 80), "OCSC": (20, 40)},
+    "flower": {"SCSC": (20, 40, 80), "OCSC": (10, 20)},
+}
+
+
+def large_images(scale, data):
+    """Settings of a unit that learns from CIFAR-10 or Flower."""
+    sizes = {
+        "cifar10": (32, 60, 20) if scale.quick else (32, 1000, 50),
+        "flower": (96, 10, 2) if scale.quick else (256, 60, 4),
+    }
+    size, n_train, n_test = sizes[data]
+    changes = {"size": size, "n_train": n_train, "n_test": n_test, "sparsity_steps": 5}
+    return scale.small_images() | changes | {"R": 10 if scale.quick else 30}
+
+
+def plan(scale):
+    units = []
+    for data, systems in (_QUICK if scale.quick else _FULL).items():
+        changes = {} if data in SMALL else large_images(scale, data)
+        for system, counts in systems.items():
+            for k in counts:
+                for seed in range(scale.seeds):
+                    units.append(learn(scale, system, data, seed, **(changes | {"K": k})))
+    return units
+
+
+def draw(rows):
+    return figures.against(rows, "K", "K")

@@ -1,0 +1,42 @@
+"""Units that learn: the same words for the same work, so that experiments share what is done."""
+
+from benchmarks.paper.learning import BATCH
+from benchmarks.paper.sets import SMALL
+from benchmarks.paper.units import Unit
+
+WITHOUT_BASE = ("OCSC", "OCDL-Liu", "OCDL-Degraux", *BATCH)
+"""Systems that have no base filters: their R is their K."""
+
+
+def learn(scale, system, data, seed, *, alone=False, **changes):
+    """A unit that learns with a system; one pass if it is online, else until its time is over."""
+    settings = scale.small_images() if data in SMALL else {}
+    settings = settings | ({} if system in BATCH else {"passes": 1}) | changes
+    if system in WITHOUT_BASE:
+        settings["R"] = settings["K"]
+    if system == "OCSC fine-tuned":  # as many filters as the others have base filters
+        settings["K"] = settings["R"]
+    return Unit("learning", system, data, seed, settings, alone, _guess(scale, system, settings))
+
+
+def everywhere(scale, systems, sets=SMALL, **options):
+    """A unit for each system, set and seed."""
+    return [
+        learn(scale, system, data, seed, **options)
+        for data in sets
+        for system in systems
+        for seed in range(scale.seeds)
+    ]
+
+
+def _guess(scale, system, settings):
+    """Seconds of learning and testing, roughly, until like units have been measured."""
+    k, r = settings["K"] / 100, settings["R"] / 10
+    images = (settings["size"] / 100) ** 2  # in those of Fruit
+    is_light = system.startswith("SCSC") and settings["R"] <= 30
+    one_pass = images * settings["n_train"] * (k * r if is_light else 20 * k**2.5)
+    learning = settings["budget"]
+    if system not in BATCH:
+        learning = min(learning, one_pass * settings["passes"])
+    coded = settings["n_test"] * (settings["sparsity_steps"] or 1)
+    return learning + images * coded * k * (1 if is_light else 4) * (0.5 if scale.quick else 1)

@@ -1,0 +1,166 @@
+"""The engine under test and its variants: what the weights are, and who solves for the code."""
+
+import time
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from benchmarks.systems.base import MOST_PASSES, Step, shared, stream
+from napari_scsc import SCSC, Code, FilterBank
+from napari_scsc.solver import code
+from napari_scsc.solver.admm import solve_by_admm
+from napari_scsc.solver.filters import FilterStep
+from napari_scsc.solver.history import History
+from napari_scsc.solver.problem import Geometry, Problem
+from napari_scsc.solver.threads import single_threaded
+from napari_scsc.state import State
+
+_LEARNING_ITERATIONS = 100
+_TUNING_ROUNDS = 5  # the paper's
+_TOLERANCE = 1e-4
+
+
+def scsc(task):
+    """SCSC: weights of its own for each sample, in the l2 ball."""
+    return _learn(task, weights="sample", ball="l2")
+
+
+def scsc_l1(task):
+    """SCSC-L1: the weights in the l1 ball."""
+    return _learn(task, weights="sample", ball="l1")
+
+
+def scsc_shared(task):
+    """SCSC (shared): one matrix of weights for all samples."""
+    return _learn(task, weights="shared", ball="l2")
+
+
+def ocsc(task):
+    """OCSC (Wang et al. 2018): all K filters are learned, and there are no weights."""
+    return _learn(replace(task, n_base=task.n_filters), weights="identity")
+
+
+def ocsc_fine_tuned(task):
+    """OCSC whose filters are fitted again to each test sample.
+
+    It learns as many filters as the others have base filters, so that it takes the space of SCSC;
+    so it does in the paper.
+    """
+    task = replace(task, n_filters=task.n_base)
+    for step in ocsc(task):
+        yield replace(step, model=FineTuned(step.model))
+
+
+def scsc_by_admm(task):
+    """SCSC whose code step is ADMM instead of niAPG; test samples are coded as for SCSC."""
+    settings = _start(task, weights="sample", ball="l2").settings
+    geometry = Geometry(task.joint, task.shift, task.support)
+    problem = Problem(geometry, task.n_base, settings.real)
+    state = State.first(settings, task.samples[0], FilterBank(_first_base(task), task.n_joint))
+    for passes, sample in stream(task):
+        begin = time.perf_counter()
+        with single_threaded():
+            problem.set_filters(state.step.filters)
+            problem.set_sample(sample, None)
+            solution = solve_by_admm(
+                problem,
+                state.step.filters,
+                state.mean_weights,
+                beta=task.beta,
+                radius=task.radius,
+                max_iter=_LEARNING_ITERATIONS,
+            )
+            maps, filled, _ = problem.statistics()
+            state.history.update([(maps, filled)])
+            state.count(solution.weights)
+            state.step.update(state.history)
+        state.seconds += time.perf_counter() - begin
+        bank = FilterBank(
+            state.step.filters, task.n_joint, state.mean_weights, settings=settings.to_json()
+        )
+        yield Step(state.seconds, passes, SCSC.from_bank(bank), _kept(state))
+
+
+@dataclass(frozen=True)
+class FineTuned:
+    """Codes a sample and fits the filters to it in turn; ``model`` is where it starts from."""
+
+    model: SCSC  # with identity weights
+
+    def encode(self, x, mask=None, max_iter=None):
+        """The best of the rounds, which may be the code with the filters as they were learned."""
+        bank, settings = self.model.bank, self.model.settings
+        geometry = Geometry(bank.joint, x.shape[bank.n_joint :], bank.support)
+        problem = Problem(geometry, bank.n_base, settings.real)
+        problem.set_sample(x, mask)
+        filters, codes, objective = bank.filters, None, []
+        best, least = None, np.inf
+        with single_threaded():
+            for _ in range(_TUNING_ROUNDS + 1):
+                problem.set_filters(filters)
+                solution = code.solve(
+                    problem,
+                    None,
+                    beta=settings.beta,
+                    max_iter=max_iter or settings.max_iter,
+                    tol=_TOLERANCE,
+                    codes=codes,
+                )
+                codes = solution.codes
+                maps, filled, reconstruction = problem.statistics()
+                objective.append(solution.objective[-1])
+                if objective[-1] < least:
+                    least, best = objective[-1], (codes, reconstruction, solution.converged)
+                filters = refit(filters, geometry, maps, filled)
+        codes, reconstruction, converged = best
+        return Code(
+            W=np.eye(bank.n_base, dtype=settings.real),
+            Z=geometry.reached(codes),
+            reconstruction=geometry.crop(reconstruction),
+            objective=(*objective, least),
+            converged=converged,
+        )
+
+
+def refit(filters, geometry, maps, sample):
+    """The filters that are best for the code of one sample, given its spectra and the code's."""
+    history = History(len(filters), geometry.n_joint, geometry.n_frequencies, filters.dtype)
+    history.update([(maps, sample)])
+    step = FilterStep(filters, geometry, filters.dtype)
+    step.update(history)
+    return step.filters
+
+
+def _learn(task, **arguments):
+    model = _start(task, **arguments)
+    for update in model.iter_fit(task.samples, MOST_PASSES):
+        passes = update.sample / len(task.samples)
+        if arguments["weights"] == "identity":
+            coder = shared(task, update.B)
+        else:
+            coder = SCSC.from_bank(model.bank)
+        yield Step(update.seconds, passes, coder, _kept(model._state))
+
+
+def _start(task, **arguments):
+    return SCSC.from_bank(
+        FilterBank(_first_base(task), task.n_joint),
+        n_filters=task.n_filters,
+        beta=task.beta,
+        radius=task.radius,
+        max_iter=_LEARNING_ITERATIONS,
+        tol=_TOLERANCE,
+        seed=task.seed,
+        **arguments,
+    )
+
+
+def _first_base(task):
+    return replace(task, n_filters=task.n_base).first_filters()
+
+
+def _kept(state):
+    """What a checkpoint holds."""
+    arrays = (state.history.h, state.history.g, state.step.filters, state.step.dual)
+    weights = 0 if state.mean_weights is None else state.mean_weights.nbytes
+    return sum(array.nbytes for array in arrays) + weights

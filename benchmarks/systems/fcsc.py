@@ -1,0 +1,100 @@
+"""FCSC: fast convolutional sparse coding (Bristow, Eriksson and Lucey, CVPR 2013).
+
+One augmented Lagrangian holds codes Z and filters D, both as spectra, the sparse copies T of the
+codes and the copies S of the filters that have small support:
+
+    1/2 |x - D * Z|^2 + beta |T|_1 + rho_z/2 |Z - T + U|^2 + rho_d/2 |D - S + V|^2,  |S_k| <= 1
+
+An iteration takes one step on each in turn: Z, T, U, D, S, V. Convolution is circular, on samples
+that are padded with zeros.
+"""
+
+import numpy as np
+
+from benchmarks.systems.batch import (
+    Ridge,
+    as_codes,
+    as_filters,
+    circle_of,
+    joint_of,
+    onto_unit_balls,
+    soft,
+    timed,
+)
+
+# The penalties with which the objective falls fastest on the Fruit images.
+RHO_CODES = 3.0
+RHO_FILTERS = 0.001  # for each point of all samples: so grows what the data say of the filters
+
+
+def learn(task):
+    return timed(task, _iterations(task))
+
+
+def _iterations(task):
+    circle = circle_of(task.samples, task.support)
+    spectra = circle.fft(circle.place(task.samples))
+    filters = Filters(circle, circle.place(task.first_filters()))
+    codes = Codes(circle, task.n_filters, len(task.samples), task.beta)
+    while True:
+        codes.step(filters.spectra, spectra)
+        filters.step(codes.spectra, spectra)
+        kept = codes.kept + filters.kept
+        yield as_filters(circle.cropped(filters.small), joint_of(task)), kept
+
+
+def code(filters, samples, beta, iterations, n_joint=0):
+    """Codes (N, K, *space) of samples (N, *joint, *shift) by filters (K, *joint, *support)."""
+    circle = circle_of(samples, filters.shape[1 + n_joint :])
+    filter_spectra = circle.fft(circle.place(filters))
+    spectra = circle.fft(circle.place(samples))
+    codes = Codes(circle, len(filters), len(samples), beta)
+    for _ in range(iterations):
+        codes.step(filter_spectra, spectra)
+    return as_codes(codes.sparse)
+
+
+class Codes:
+    """Z, T and U of all samples, (*space, K, N)."""
+
+    def __init__(self, circle, n_filters, n_samples, beta):
+        self._circle, self._beta = circle, beta
+        self.sparse = np.zeros((*circle.shape, n_filters, n_samples), np.float32)
+        self._dual = np.zeros_like(self.sparse)
+        self.spectra = None
+
+    def step(self, filter_spectra, spectra):
+        target = self._circle.fft(self.sparse - self._dual)
+        self.spectra = Ridge(filter_spectra, RHO_CODES).solve(spectra, target)
+        self._dual += self._circle.ifft(self.spectra)
+        self.sparse = soft(self._dual, self._beta / RHO_CODES)
+        self._dual -= self.sparse
+
+    @property
+    def kept(self):
+        return self.sparse.nbytes + self._dual.nbytes
+
+
+class Filters:
+    """D, S and V, (*space, C, K)."""
+
+    def __init__(self, circle, small):
+        self._circle = circle
+        self.small = small
+        self.spectra = circle.fft(small)
+        self._dual = np.zeros_like(small)
+
+    def step(self, code_spectra, spectra):
+        target = self._circle.fft(self.small - self._dual)
+        # x = D Z for each frequency; transposed, the filters are what is solved for.
+        points = np.prod(self._circle.shape) * spectra.shape[-1]
+        ridge = Ridge(code_spectra.swapaxes(-1, -2), RHO_FILTERS * points)
+        solved = ridge.solve(spectra.swapaxes(-1, -2), target.swapaxes(-1, -2))
+        self.spectra = solved.swapaxes(-1, -2)
+        self._dual += self._circle.ifft(self.spectra)
+        self.small = self._circle.padded(onto_unit_balls(self._circle.cropped(self._dual)))
+        self._dual -= self.small
+
+    @property
+    def kept(self):
+        return self.small.nbytes + self._dual.nbytes + self.spectra.nbytes

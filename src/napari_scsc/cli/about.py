@@ -1,0 +1,81 @@
+"""What files are, and what was found in them, as facts by name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from napari_scsc.cli.files import holds_codes, load_bank, meaning_of, opened
+from napari_scsc.cli.words import words_of
+
+if TYPE_CHECKING:
+    from napari_scsc.axes import Axes
+    from napari_scsc.restore.job import RestoreUpdate
+    from napari_scsc.restore.noise import Noise
+
+
+def about_noise(last: RestoreUpdate) -> dict[str, Any]:
+    """The noise that a restoration went by, and what it remarked."""
+    return {"sigma": last.noise and last.noise.sigma, "remarks": last.remarks}
+
+
+def about_bank(path: str) -> dict[str, Any] | None:
+    """What a file of filters holds; None for other files."""
+    if not path.lower().endswith(".scsc"):
+        return None
+    bank = load_bank(path)
+    known = {k: v for k, v in bank.info.items() if k in ("kind", "n_samples", "learner")}
+    return {"n_base": bank.n_base, "shape": bank.filters.shape[1:], "id": bank.id, **known}
+
+
+def about_codes(path: str) -> dict[str, Any] | None:
+    """What a folder of codes holds; None for all else."""
+    if not holds_codes(path):
+        return None
+    from napari_scsc import open_codes
+
+    codes = open_codes(path)
+    facts = {"shape": codes.shape, "kind": codes.axes.kind, "blocks": codes.n_blocks}
+    return {**facts, "n_filters": codes.n_filters, "density": codes.density, "bank": codes.bank.id}
+
+
+def about_image(
+    path: str, key: str | None, kind: str | None, axes: str | None, noise: bool, **_: Any
+) -> dict[str, Any]:
+    """What an image is, as far as a few parts of it tell."""
+    image = opened(path, key)
+    facts: dict[str, Any] = {"shape": image.array.shape, "dtype": str(image.array.dtype)}
+    facts |= {"scale": image.scale, "units": image.units}
+    try:
+        meaning = meaning_of(image, kind, axes)
+        roles = dict(zip(meaning.labels, meaning.roles, strict=True))
+        facts |= {"kind": meaning.kind, "axes": roles}
+        if noise:
+            found = _noise(image.array, meaning)
+            facts |= {"sigma": found.sigma, "sure": found.sure, "remarks": found.remarks or None}
+            facts["grows_with_brightness"] = found.depends_on_signal
+    except (ValueError, TypeError) as error:
+        if "kind" not in facts and (kind or axes):
+            raise
+        facts["remarks"] = (words_of(error),)
+    return facts
+
+
+def _noise(array: Any, axes: Axes) -> Noise:
+    """The noise of some tiles; unlike for a restoration, the range of the others does not count."""
+    from napari_scsc import arrays
+    from napari_scsc.restore import job, source
+
+    view = arrays.view(array)
+    image = source.Source(view, axes, arrays.Range())
+    places = source.draw_tiles(image, 1 << 18, job._NOISE_TILES, seed=0)
+    seen = arrays.measure(view, [image.region(*place) for place in places])
+    return job.find_noise(source.Source(view, axes, seen), None)
+
+
+def plain(value: Any) -> str:
+    """A fact as people read it."""
+    if isinstance(value, dict):
+        return ", ".join(f"{k} {plain(v)}" for k, v in value.items())
+    if isinstance(value, tuple):
+        return ", ".join(map(plain, value))
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,140 @@
+"""Arrays that open their file when they are asked, once in a process."""
+
+from __future__ import annotations
+
+import math
+import os
+import threading
+from abc import ABC, abstractmethod
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+_MOST_OPEN = 16  # files that a process keeps open
+
+
+@dataclass(frozen=True)
+class FileArray(ABC):
+    """An array in a file, which is opened when a region is read, once in a process.
+
+    Attributes
+    ----------
+    path : Path
+        The file or folder.
+    shape : tuple of int
+        Lengths of the axes.
+    dtype : numpy.dtype
+        Type of the values, in the byte order of this machine.
+    chunks : tuple of int or None
+        Lengths of the blocks that are read as a whole; None where any region can be.
+    """
+
+    path: Path
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    chunks: tuple[int, ...] | None
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of values."""
+        return math.prod(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all values in memory."""
+        return self.size * self.dtype.itemsize
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, index: Any) -> Array:
+        """Read a region; the index holds slices and integers."""
+        return np.asarray(self._read(_full(index, self.ndim)), self.dtype)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        if copy is False:
+            raise ValueError(f"{self.path}: what is in a file cannot be had without a copy")
+        return np.asarray(self[...], dtype)
+
+    @abstractmethod
+    def _read(self, index: tuple[Any, ...]) -> Array:
+        """Read a region; the index has an entry for every axis."""
+
+
+def _full(index: Any, n: int) -> tuple[Any, ...]:
+    """An index of slices and integers with one entry for each of the axes."""
+    parts = index if isinstance(index, tuple) else (index,)
+    for part in parts:
+        if part is not Ellipsis and not isinstance(part, slice | int | np.integer):
+            raise TypeError(f"an array in a file takes slices and integers, not {part!r}")
+    at = parts.index(Ellipsis) if Ellipsis in parts else len(parts)
+    before, after = parts[:at], parts[at + 1 :]
+    if len(before) + len(after) > n or Ellipsis in after:
+        raise IndexError(f"{index!r} has too many entries for {n} axes")
+    return (*before, *[slice(None)] * (n - len(before) - len(after)), *after)
+
+
+@dataclass(frozen=True)
+class MappedArray(FileArray):
+    """Values that lie in a file one after the other, uncompressed."""
+
+    stored: np.dtype[Any]
+    offset: int
+    order: Literal["C", "F"] = "C"
+
+    def _read(self, index: tuple[Any, ...]) -> Array:
+        # Mapped anew each time, which takes microseconds: pages that stay mapped count as memory
+        # of the process, and a file that became shorter raises instead of ending it.
+        whole: Any = np.memmap(self.path, self.stored, "r", self.offset, self.shape, self.order)
+        return np.array(whole[index], self.dtype)
+
+
+# Files that this process has open. One lock and not one a thread: a file is opened once.
+_open_files: OrderedDict[FileArray, tuple[tuple[int, ...], Any]] = OrderedDict()
+_lock = threading.Lock()
+_inherited: list[Any] = []
+
+
+def handle(array: FileArray, opener: Callable[[], Any]) -> Any:
+    """What an array reads from; opened again where the file is no longer the same."""
+    now = os.stat(array.path)
+    stamp = now.st_dev, now.st_ino, now.st_size, now.st_mtime_ns
+    with _lock:
+        before = _open_files.pop(array, None)
+        opened = before[1] if before and before[0] == stamp else opener()
+        _open_files[array] = stamp, opened
+        while len(_open_files) > _MOST_OPEN:
+            _open_files.popitem(last=False)  # it is closed when its last reader has done
+    return opened
+
+
+def check_same(array: FileArray, shape: Sequence[int]) -> None:
+    """Refuse a file whose array has another shape by now."""
+    if tuple(shape) != array.shape:
+        raise ValueError(
+            f"{array.path}: was changed: its shape was {array.shape} and is {tuple(shape)}"
+        )
+
+
+def _after_fork() -> None:
+    """Forget what the parent has open: its positions in the files would be shared with it."""
+    global _lock, _open_files
+    _lock = threading.Lock()
+    _inherited.append(_open_files)  # closing them here could disturb the parent
+    _open_files = OrderedDict()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

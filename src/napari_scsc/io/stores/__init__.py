@@ -1,0 +1,121 @@
+"""Where results of any size go: zarr, OME-Zarr, TIFF and .npy, written region by region.
+
+A store is a description and holds nothing open: the same small object works in every thread and
+process. Whoever writes a region owns its chunks, so that no two writers ever touch the same bytes,
+and one that is killed harms nothing but the region it was writing.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from napari_scsc.io.stores.base import Store
+from napari_scsc.io.stores.flat import NpyStore, TiffStore
+from napari_scsc.io.stores.zarr_stores import OmeZarrStore, ZarrStore
+from napari_scsc.io.units import unit_word
+from napari_scsc.io.words import stem_of
+
+__all__ = ["Store", "store_for", "suffix_of"]
+
+_STORES: dict[str, type[Store]] = {
+    ".ome.zarr": OmeZarrStore,
+    ".ome.tif": TiffStore,
+    ".ome.tiff": TiffStore,
+    ".zarr": ZarrStore,
+    ".tif": TiffStore,
+    ".tiff": TiffStore,
+    ".npy": NpyStore,
+}
+
+
+def store_for(
+    path: str | os.PathLike[str],
+    shape: Sequence[int],
+    dtype: DTypeLike,
+    chunks: Sequence[int],
+    *,
+    labels: Sequence[str] | None = None,
+    scale: Sequence[float] | None = None,
+    units: Sequence[Any] | None = None,
+    compressed: bool = True,
+    name: str | None = None,
+) -> Store:
+    """Describe the store that suits a path; nothing is made before ``create``.
+
+    Parameters
+    ----------
+    path : path
+        Its end says the format, see ``suffix_of``. A TIFF file that does not promise OME is made
+        for ImageJ where that can read it.
+    shape : sequence of int
+        Lengths of the axes; OME-Zarr holds 2 to 5.
+    dtype : dtype
+        An integer or float type.
+    chunks : sequence of int
+        Lengths of the chunks; regions that are written consist of whole ones.
+    labels : sequence of str, optional
+        Names of the axes. napari's names that are only numbers count as none.
+    scale : sequence of float, optional
+        Size of a pixel along each axis.
+    units : sequence, optional
+        Units of the scale: words or symbols such as "um", or units of pint; "pixel" is none.
+    compressed : bool
+        Whether zarr compresses its chunks; TIFF and .npy never do.
+    name : str, optional
+        Name of the image for OME; without it, that of the file.
+
+    Raises
+    ------
+    ValueError
+        If the path ends with nothing known, lengths do not fit, or the format has no place for
+        such axes.
+    TypeError
+        If the type is neither integer nor float.
+    """
+    lengths = tuple(int(n) for n in shape)
+    place = Path(path).absolute()  # other processes may work in other folders
+    kind = np.dtype(dtype).newbyteorder("=")
+    if not lengths or min(lengths) < 1:
+        raise ValueError(f"{place}: an array of the shape {lengths} holds nothing")
+    if kind.kind not in "fiu" or kind.itemsize > 8:
+        raise TypeError(f"{place}: holds integers or floats of up to 64 bits, not {kind}")
+    given = {"chunks": chunks, "labels": labels, "scale": scale, "units": units}
+    for what, value in given.items():
+        if value is not None and len(value) != len(lengths):
+            raise ValueError(f"{place}: {what} has {len(value)} entries for {len(lengths)} axes")
+    if min(chunks) < 1:
+        raise ValueError(f"{place}: chunks must be at least 1 long, but are {tuple(chunks)}")
+    if scale is not None and not all(math.isfinite(s) and s for s in scale):
+        raise ValueError(f"{place}: the scale must be finite and not 0, but is {tuple(scale)}")
+    names = None if labels is None else tuple(map(str, labels))
+    if names and all(re.fullmatch(r"-?\d+", label) for label in names):
+        names = None
+    return _STORES[suffix_of(place)](
+        place,
+        lengths,
+        kind,
+        tuple(min(int(c), n) for c, n in zip(chunks, lengths, strict=True)),
+        names,
+        None if scale is None else tuple(map(float, scale)),
+        None if units is None else tuple(unit_word(unit) or "pixel" for unit in units),
+        compressed,
+        stem_of(place) if name is None else name,
+    )
+
+
+def suffix_of(path: str | os.PathLike[str]) -> str:
+    """The end of a path that says its format; ValueError names those that can be written."""
+    name = Path(path).name.lower()
+    for suffix in _STORES:
+        if name.endswith(suffix) and name != suffix:
+            return suffix
+    known = ", ".join(_STORES)
+    raise ValueError(f"{os.fspath(path)}: the name must end with one of {known}")

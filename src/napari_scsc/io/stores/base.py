@@ -1,0 +1,169 @@
+"""What all stores have in common."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import math
+import os
+import secrets
+import shutil
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from napari_scsc import axes as axes_of
+
+Array = NDArray[Any]
+Region = tuple[slice, ...]
+
+
+@dataclass(frozen=True)
+class Store(ABC):
+    """An array in a file or a folder of files; see ``store_for``.
+
+    Attributes
+    ----------
+    path : Path
+        Where it is, or will be.
+    shape, chunks : tuple of int
+        Lengths of the axes, and of the chunks that are written as a whole.
+    dtype : numpy.dtype
+        Type of the values, in the byte order of this machine.
+    labels, units : tuple of str or None
+        Names and units of the axes.
+    scale : tuple of float or None
+        Size of a pixel along each axis, in its unit.
+    compressed : bool
+        Whether chunks are compressed, where the format can.
+    name : str
+        Name of the image, where the format has a place for it.
+    """
+
+    path: Path
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    chunks: tuple[int, ...]
+    labels: tuple[str, ...] | None = None
+    scale: tuple[float, ...] | None = None
+    units: tuple[str, ...] | None = None
+    compressed: bool = True
+    name: str = ""
+
+    def create(self) -> None:
+        """Make it, empty (all values are 0); complete or not at all.
+
+        Raises FileExistsError where something has that name already, and another OSError where the
+        folder cannot be written to or the disk has too little room.
+        """
+        if os.path.lexists(self.path):
+            raise FileExistsError(
+                errno.EEXIST, "there is something of that name already", str(self.path)
+            )
+        temporary = self.path.with_name(f".{self.path.name}.{secrets.token_hex(4)}")
+        with naming(self.path):
+            self._check_room()
+            try:
+                self._make(temporary)
+                os.rename(temporary, self.path)
+            except BaseException:
+                _remove(temporary)
+                raise
+
+    def write(self, region: Region, values: Any) -> None:
+        """Write the values of a region.
+
+        Parameters
+        ----------
+        region : tuple of slice
+            One slice an axis, made of whole chunks; the last ones of an axis may be shorter. Nobody
+            else may write to it at the same time.
+        values : array
+            Of the shape of the region. Its type is that of the store, or one of the same kind.
+        """
+        region = self._whole_chunks(region)
+        found = np.asarray(values)
+        wanted = tuple(s.stop - s.start for s in region)
+        if found.shape != wanted:
+            raise ValueError(
+                f"{self.path}: the region has the shape {wanted}, the values {found.shape}"
+            )
+        if not np.can_cast(found.dtype, self.dtype, "same_kind"):
+            raise TypeError(f"{self.path}: holds {self.dtype}, the values are {found.dtype}")
+        with naming(self.path):
+            self._put(region, found.astype(self.dtype, copy=False))
+
+    def finish(self) -> None:  # noqa: B027 - most formats have nothing left to do
+        """Do what can be done only when all is written. Doing it again does no harm."""
+
+    @abstractmethod
+    def open(self) -> Any:
+        """The values, not read yet: a dask array over zarr, else a read-only memory map."""
+
+    @abstractmethod
+    def _make(self, place: Path) -> None:
+        """Make it, empty, at another place."""
+
+    @abstractmethod
+    def _put(self, region: Region, values: Array) -> None:
+        """Write a region that was checked."""
+
+    @property
+    def _n_bytes(self) -> int:
+        return math.prod(self.shape) * self.dtype.itemsize
+
+    def _check_room(self) -> None:
+        """Fail now rather than after hours. How well values compress is not known beforehand."""
+        free = shutil.disk_usage(self.path.parent).free
+        if self._n_bytes > free:
+            raise OSError(
+                errno.ENOSPC,
+                f"{self._n_bytes / 1e9:.1f} GB are needed, but the disk has {free / 1e9:.1f} left",
+            )
+
+    def _whole_chunks(self, region: Region) -> Region:
+        """The region with all its ends, if it consists of whole chunks."""
+        if len(region) != len(self.shape):
+            raise ValueError(f"{self.path}: a region has {len(self.shape)} slices, not {region}")
+        plain = []
+        for part, n, chunk in zip(region, self.shape, self.chunks, strict=True):
+            start, stop, step = part.indices(n)
+            inside = all(end is None or 0 <= end <= n for end in (part.start, part.stop))
+            ends = start % chunk == 0 and (stop % chunk == 0 or stop == n)
+            if step != 1 or start >= stop or not inside or not ends:
+                raise ValueError(
+                    f"{self.path}: {region} does not consist of whole chunks {self.chunks} of the "
+                    f"shape {self.shape}"
+                )
+            plain.append(slice(start, stop))
+        return tuple(plain)
+
+
+@contextlib.contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Let errors of the system name the path, where they name a temporary file or none."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is None:
+            raise
+        raise OSError(error.errno, error.strerror, str(path)) from error
+
+
+def _remove(place: Path) -> None:
+    if place.is_dir():
+        shutil.rmtree(place, ignore_errors=True)
+    else:
+        with contextlib.suppress(OSError):
+            place.unlink()
+
+
+def letter_of(label: str) -> str:
+    """The letter that an axis is known by; empty where its name says nothing."""
+    meaning = axes_of._meaning(label)
+    return meaning[0] if meaning else ""

@@ -1,0 +1,519 @@
+"""Codes of an image of any size: the weights W and the sparse code Z of each of its blocks."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property, lru_cache, partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from napari_scsc import arrays, checks, files
+from napari_scsc.__about__ import __version__
+from napari_scsc.axes import Axes
+from napari_scsc.bank import FilterBank
+from napari_scsc.restore import blocks, job, paper
+from napari_scsc.restore.blocks import Block, Grid
+from napari_scsc.restore.job import Options, RestoreUpdate, Updates
+from napari_scsc.restore.noise import Noise
+from napari_scsc.restore.output import Output, PartialFolder
+from napari_scsc.restore.source import Region, Source, Working, check_sigma, open_image
+from napari_scsc.solver.pool import ProblemPool
+from napari_scsc.solver.problem import Geometry
+from napari_scsc.solver.threads import single_threaded
+
+Array = NDArray[Any]
+
+SUFFIX = ".zarr"
+
+
+def encode(
+    image: Any,
+    bank: FilterBank,
+    *,
+    out: str | os.PathLike[str] | Output,
+    missing: Any = None,
+    kind: str | None = None,
+    axes: str | Sequence[str] | Axes | None = None,
+    sigma: float | None = None,
+    beta: float | None = None,
+    n_jobs: int | None = None,
+    memory: int | str | None = None,
+    resume: bool = False,
+    progress: Callable[[RestoreUpdate], None] | None = None,
+) -> Codes:
+    """Code an image with the paper's model, block by block, into a folder.
+
+    What is smooth is split off, for the filters do not model it; the rest of each block is coded
+    as ``B * (W Z)``, with weights W and a sparse code Z of its own. These are the codes by which
+    ``denoise(method="scsc-paper")`` denoises.
+
+    Parameters
+    ----------
+    image : array
+        numpy, dask, zarr or xarray; any integer or float type. NaN is missing.
+    bank : FilterBank
+        The base filters B, and the weights from which the search begins.
+    out : path or Output
+        A folder whose name ends in ``.zarr``; it appears when it is whole.
+    missing : array, optional
+        True (or not zero) where the image is not known; it is read block by block too.
+    sigma : float, optional
+        Standard deviation of the noise, in the units of the image; estimated unless given.
+    beta : float, optional
+        Price of the code, in noise levels; 4 unless given. Larger is sparser.
+    kind, axes, n_jobs, memory, resume, progress
+        See ``denoise``.
+
+    Returns
+    -------
+    Codes
+        What is in the folder; ``open_codes`` opens it again.
+    """
+    codes: Codes = job.last(
+        iter_encode(
+            image,
+            bank,
+            out=out,
+            missing=missing,
+            kind=kind,
+            axes=axes,
+            sigma=sigma,
+            beta=beta,
+            n_jobs=n_jobs,
+            memory=memory,
+            resume=resume,
+        ),
+        progress,
+    )
+    return codes
+
+
+def iter_encode(
+    image: Any,
+    bank: FilterBank,
+    *,
+    out: str | os.PathLike[str] | Output,
+    missing: Any = None,
+    kind: str | None = None,
+    axes: str | Sequence[str] | Axes | None = None,
+    sigma: float | None = None,
+    beta: float | None = None,
+    n_jobs: int | None = None,
+    memory: int | str | None = None,
+    resume: bool = False,
+    tick: job.Tick | None = None,
+) -> Updates:
+    """Code as ``encode`` does, yielding updates; the last one holds the codes.
+
+    Wrong arguments raise at the call. ``tick`` is called often; it may raise to cancel.
+    """
+    if not isinstance(bank, FilterBank):
+        raise TypeError(f"bank must be a FilterBank, but is a {type(bank).__name__}")
+    options = Options.checked(
+        bank=bank,
+        sigma=sigma,
+        strength=1.0,
+        quality="balanced",
+        method="scsc-paper",
+        seed=0,
+        n_jobs=n_jobs,
+        out=_checked_output(out),
+        memory=memory,
+        resume=resume,
+    )
+    if beta is not None:
+        beta = checks.real("beta", beta, above=0)
+    source = open_image(image, missing, kind, axes)
+    check_sigma(options.sigma, source)
+    job.check_bank(bank, source)
+    folder = PartialFolder(options.out, source, options, beta=beta, start=_start_of(bank))
+    return job.one_thread_each(_updates(source, bank, beta, options, folder, tick))
+
+
+def _checked_output(out: Any) -> Output:
+    output = out if isinstance(out, Output) else Output(out)
+    name = Path(output.path).name.lower()
+    if not name.endswith(SUFFIX) or name == SUFFIX or name.endswith(".ome" + SUFFIX):
+        raise ValueError(
+            f"{os.fspath(output.path)}: codes go to a folder whose name ends in {SUFFIX}, "
+            "as in a.codes.zarr"
+        )
+    return output
+
+
+def _start_of(bank: FilterBank) -> str:
+    """What tells banks apart that have the same filters, and code in another way."""
+    weights = b"" if bank.weights is None else bank.weights.astype("<f8").tobytes()
+    settings = str(sorted(bank.settings.items())).encode()
+    return hashlib.blake2b(weights + settings, digest_size=16).hexdigest()
+
+
+def _updates(
+    source: Source,
+    bank: FilterBank,
+    beta: float | None,
+    options: Options,
+    folder: PartialFolder,
+    tick: job.Tick | None,
+) -> Updates:
+    folder.begin()
+    noise = folder.noise(partial(job.find_noise, source, options.sigma))
+    common = RestoreUpdate(
+        "noise", 0.0, f"noise level {noise.sigma:.3g}", noise=noise, remarks=noise.remarks
+    )
+    yield common
+    working = Working(source, noise)
+    price = paper.price(working.sigma, beta)
+    coder = paper.Coder.of(bank, source, working, price, options.tile_memory)
+    codes = Codes(
+        path=(folder.folder / "result.zarr").absolute(),  # other processes work in other folders
+        bank=coder.bank,
+        shape=source.image.shape,
+        dtype=source.image.dtype,
+        axes=source.axes,
+        scale=folder.output.scale,
+        units=folder.output.units,
+        noise=noise,
+        beta=price,
+        n_filters=coder.model.settings.n_filters,
+        n_nonzero=0,
+        size=coder.size,
+        overlap=coder.overlap,
+        range=(source.range.low, source.range.high),
+        precision=coder.model.settings.dtype,
+    )
+    if not codes.path.exists():
+        codes._create()
+    run = blocks.Run(source, coder, Grid.of(source, coder), folder.folder, codes._store)
+    common = replace(common, stage="encode", bank=bank)
+    n_jobs = options.at_a_time(coder.memory)
+    for update in blocks.each_into_store(run, _coded, common, n_jobs, tick):
+        if update.stage == "done":
+            folder.publish(codes.path)
+            update = replace(update, result=open_codes(folder.path))
+        yield update
+
+
+def _coded(source: Source, coder: paper.Coder, block: Block, tick: job.Tick) -> Any:
+    """What is kept of a block."""
+    from scipy import sparse
+
+    from napari_scsc.io.codes import Coded
+
+    smooth, code = coder.code(source, block.index, block.tile.region, tick)
+    settings = coder.model.settings
+    if code is None:  # nothing of it is known
+        ends = np.zeros(settings.n_filters + 1, np.int64)
+        weights = np.zeros((settings.n_base, settings.n_filters), settings.real)
+        none = np.zeros(0, settings.real)
+        return Coded(weights, ends, none.astype(np.int32), none, smooth)
+    rows = sparse.csr_array(code.Z.reshape(len(code.Z), -1))
+    ends, positions = rows.indptr.astype(np.int64), rows.indices.astype(np.int32)
+    return Coded(code.W, ends, positions, rows.data, smooth)
+
+
+# --- what was coded -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class CodedBlock:
+    """The code of one block.
+
+    Attributes
+    ----------
+    region : tuple of slice
+        Where it lies in the image.
+    W : ndarray, (R, K)
+        Its weights: its own filters are D = B W.
+    Z : scipy.sparse.csr_array, (K, P)
+        Its sparse code.
+    reach : tuple of int
+        Lengths of a code map, of which P is the product; see ``Code.Z``.
+    smooth : ndarray, (C, *shift)
+        What was split off before coding, in working values.
+    """
+
+    region: Region
+    W: Array
+    Z: Any
+    reach: tuple[int, ...]
+    smooth: Array
+
+
+@dataclass(frozen=True)
+class Codes:
+    """The codes of an image, in a folder; see ``open_codes``. Nothing is read before it is needed.
+
+    Attributes
+    ----------
+    path : Path
+        The folder.
+    bank : FilterBank
+        The base filters B that all blocks share.
+    shape, dtype, axes, scale, units
+        Of the image.
+    noise : Noise
+        Its noise, in its units.
+    beta : float
+        Price of the code, in working values.
+    n_filters : int
+        K, the number of filters that each block has.
+    n_nonzero : int
+        How many values of all codes are not zero.
+    size, overlap : tuple of int
+        Lengths of a block on the shift axes, and how many points neighbours share at least.
+    range : tuple of float
+        Least and largest value of the image, which were 0 and 1 in working values unless the
+        noise depends on brightness.
+    precision : str
+        Type of W and Z.
+    """
+
+    path: Path
+    bank: FilterBank
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    axes: Axes
+    scale: tuple[float, ...] | None
+    units: tuple[str, ...] | None
+    noise: Noise
+    beta: float
+    n_filters: int
+    n_nonzero: int
+    size: tuple[int, ...]
+    overlap: tuple[int, ...]
+    range: tuple[float, float]
+    precision: str
+
+    def __repr__(self) -> str:
+        lengths = " x ".join(map(str, self.shape))
+        return f"Codes({self.n_blocks} blocks, {lengths} {self.axes.kind}, {self.density:.2%} set)"
+
+    def __len__(self) -> int:
+        return self.n_blocks
+
+    @property
+    def n_blocks(self) -> int:
+        """How many blocks there are."""
+        return self._grid.n_blocks
+
+    @property
+    def density(self) -> float:
+        """Share of the codes that is not zero."""
+        return self.n_nonzero / (self.n_blocks * self.n_filters * math.prod(self.reach))
+
+    @property
+    def reach(self) -> tuple[int, ...]:
+        """Lengths of the code maps of a block: filters also act from outside of it."""
+        return self._geometry.reach
+
+    def region(self, number: int) -> Region:
+        """Where a block lies in the image."""
+        block = self._block_at(number)
+        region = self._source.region(block.index, block.tile.region)
+        return tuple(slice(*s.indices(n)[:2]) for s, n in zip(region, self.shape, strict=True))
+
+    def block(self, number: int) -> CodedBlock:
+        """The code of a block."""
+        from scipy import sparse
+
+        region = self.region(number)  # raises where there is none
+        found = self._store.read(number)
+        shape = (self.n_filters, math.prod(self.reach))
+        rows = sparse.csr_array((found.values, found.positions, found.ends), shape)
+        return CodedBlock(region, found.weights, rows, self.reach, found.smooth)
+
+    def reconstruct(self, number: int | None = None) -> Any:
+        """The image that the codes describe, as values of its type.
+
+        Of one block by itself, as it lies at its region; of all blocks, blended where they
+        overlap, as a dask array of which nothing is computed yet.
+        """
+        if number is None:
+            return blocks.lazy(self._source, self._decoder)
+        values = self._working.from_work(self.estimate(number), self.dtype)
+        return self._source.as_image(values)
+
+    def estimate(self, number: int) -> Array:
+        """What the code of a block says (C, *shift), in working values: smooth + B * (W Z)."""
+        block = self.block(number)
+        maps = (block.Z.T @ block.W.T).T  # (R, P): little but zeros are multiplied
+        geometry = self._geometry
+        filters = self.bank.filters
+        with (
+            single_threaded(),
+            _problems(len(filters), self.precision).borrow(geometry, filters) as problem,
+        ):
+            problem.maps[...] = geometry.unreached(
+                maps.reshape(len(maps), *self.reach), problem.dtype
+            )
+            problem.reconstruct()
+            detail = geometry.crop(problem.residual)
+        return block.smooth + detail.reshape(block.smooth.shape)
+
+    # --- what follows from it -------------------------------------------------------------------
+
+    def _block_at(self, number: int) -> Block:
+        if not 0 <= number < self.n_blocks:
+            raise IndexError(f"there are {self.n_blocks} blocks, from 0 on, but none is {number}")
+        return self._grid.block(number)
+
+    @cached_property
+    def _source(self) -> Source:
+        """The image without its values."""
+        image = arrays.view(_NoValues(self.shape, self.dtype))
+        return Source(image, self.axes, arrays.Range(*self.range, n_known=1))
+
+    @cached_property
+    def _working(self) -> Working:
+        return Working(self._source, self.noise)
+
+    @cached_property
+    def _grid(self) -> Grid:
+        return Grid.of(self._source, self._decoder)
+
+    @property
+    def _decoder(self) -> _Decoder:
+        return _Decoder(self._working, self.size, self.overlap, self)
+
+    @cached_property
+    def _geometry(self) -> Geometry:
+        # The tiles of an image are all of one size.
+        return Geometry(self.bank.joint, self.size, self.bank.support)
+
+    @property
+    def _store(self) -> Any:
+        from napari_scsc.io.codes import CodeStore
+
+        return CodeStore(
+            path=self.path,
+            n_blocks=self.n_blocks,
+            n_base=self.bank.n_base,
+            n_filters=self.n_filters,
+            n_positions=math.prod(self.reach),
+            tile=(self._source.n_joint, *self.size),
+            dtype=np.dtype(self.precision),
+        )
+
+    def _check(self) -> None:
+        """Raise ValueError if the parts do not fit each other, or what is in the folder."""
+        n_shift = self.axes.count("shift")
+        for name in ("size", "overlap"):
+            if len(getattr(self, name)) != n_shift:
+                raise ValueError(f"the {name} of blocks is {getattr(self, name)}")
+        job.check_bank(self.bank, self._source)
+        self._store.check()
+
+    def _create(self) -> None:
+        header = {
+            "image": {
+                "shape": self.shape,
+                "dtype": self.dtype.str,
+                "range": self.range,
+                "axes": asdict(self.axes),
+                "scale": self.scale,
+                "units": self.units,
+            },
+            "noise": asdict(self.noise),
+            "beta": self.beta,
+            "n_filters": self.n_filters,
+            "precision": self.precision,
+            "blocks": {"size": self.size, "overlap": self.overlap},
+            "bank": {
+                "n_joint": self.bank.n_joint,
+                "settings": dict(self.bank.settings),
+                "info": dict(self.bank.info),
+            },
+            "written_by": f"napari-scsc {__version__}",
+        }
+        places = [self.region(n) for n in range(self.n_blocks)]
+        shared = {
+            "bank/filters": self.bank.filters,
+            "start": np.array([[s.start for s in place] for place in places]),
+            "stop": np.array([[s.stop for s in place] for place in places]),
+        }
+        if self.bank.weights is not None:
+            shared["bank/weights"] = self.bank.weights
+        self._store.create(header, shared)
+
+
+def open_codes(path: str | os.PathLike[str]) -> Codes:
+    """Open the codes that ``encode`` wrote; FileFormatError says what is wrong with others."""
+    from napari_scsc.io import codes as stored
+
+    header = stored.read_header(path)
+    with files.reporting(path):
+        image, tiles, axes = header["image"], header["blocks"], header["image"]["axes"]
+        filters = stored.read_array(path, "bank/filters")
+        if filters is None:
+            raise ValueError("its filters are missing")
+        codes = Codes(
+            path=Path(path).absolute(),
+            bank=FilterBank(
+                filters, weights=stored.read_array(path, "bank/weights"), **header["bank"]
+            ),
+            shape=tuple(checks.whole("a length", n, 1) for n in image["shape"]),
+            dtype=np.dtype(image["dtype"]).newbyteorder("="),
+            axes=Axes(axes["kind"], tuple(axes["labels"]), tuple(axes["roles"])),
+            scale=_as_tuple(image["scale"]),
+            units=_as_tuple(image["units"]),
+            noise=Noise(**{**header["noise"], "remarks": tuple(header["noise"]["remarks"])}),
+            beta=checks.real("beta", header["beta"], above=0),
+            n_filters=checks.whole("n_filters", header["n_filters"], 1),
+            n_nonzero=checks.whole("n_nonzero", header["n_nonzero"], 0),
+            size=tuple(checks.whole("a length", n, 1) for n in tiles["size"]),
+            overlap=tuple(checks.whole("an overlap", n, 0) for n in tiles["overlap"]),
+            range=(image["range"][0], image["range"][1]),
+            precision=checks.choice("precision", header["precision"], ("float32", "float64")),
+        )
+        codes._check()
+    return codes
+
+
+def _as_tuple(values: Any) -> Any:
+    return None if values is None else tuple(values)
+
+
+@lru_cache(maxsize=4)
+def _problems(n_base: int, dtype: str) -> ProblemPool:
+    return ProblemPool(n_base, np.dtype(dtype))
+
+
+@dataclass(frozen=True)
+class _NoValues:
+    """Stands for an image of which only shape and type are known."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+
+    def __getitem__(self, region: Region) -> Array:
+        raise TypeError("codes do not hold the values of their image")
+
+
+@dataclass(frozen=True)
+class _Decoder(job.Restorer):
+    """Codes as a restorer: what makes an image of estimates makes one of codes."""
+
+    working: Working
+    size: tuple[int, ...]
+    overlap: tuple[int, ...]
+    codes: Codes
+
+    def estimates(
+        self,
+        source: Source,
+        index: tuple[int, ...],
+        part: Region,
+        executor: Executor | None = None,
+        tick: job.Tick | None = None,
+    ) -> Iterator[tuple[float, Array]]:
+        """What the code of the block says."""
+        yield 1.0, self.codes.estimate(self.codes._grid.number(index, part))
