@@ -35,7 +35,7 @@ from napari_scsc import (
     open_codes,
     samples,
 )
-from napari_scsc.restore import paper
+from napari_scsc.restore import blocks, paper
 from napari_scsc.restore.source import Working, open_image
 
 TILE, OVERLAP = {1: 64, 2: 40, 3: 12}, {1: 16, 2: 10, 3: 4}
@@ -592,7 +592,8 @@ def test_command_resumes(folder, noisy, made, monkeypatch):
 
     command = ("encode", "a.npy", "--bank", "bank.scsc", "-o", "a.zarr", "--jobs", 1)
     with monkeypatch.context() as patch:
-        patch.setattr("napari_scsc.restore.blocks.Run.made", lambda _: stop() or set())
+        steps = blocks.Records.steps
+        patch.setattr(blocks.Records, "steps", lambda records: stop() or steps(records))
         stopped = run(*command)
     assert stopped.exit_code == 130
     assert "--resume goes on with what is in a.zarr.partial" in stopped.stderr

@@ -137,8 +137,8 @@ def _niapg_converges(rows):
         return untested("niAPG was not run")
     worst = max(row["late_change"] for row in finals)
     return verdict(
-        f"last tenth of the iterations: the objective changes by at most {worst:.1e} of itself each, "
-        f"{len(finals)} starts",
+        f"last tenth of the iterations: the objective changes by at most {worst:.1e} of itself "
+        f"an iteration, {len(finals)} starts",
         worst < _SETTLED,
     )
 

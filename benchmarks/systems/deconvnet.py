@@ -23,8 +23,8 @@ from benchmarks.systems.batch import (
     timed,
 )
 
-# The weight rises from the first to the last, both in units of beta, by a constant factor; chosen by
-# the objective that a few runs reach on the Fruit images. Less at first, and each run begins anew.
+# The weight rises by a constant factor from the first to the last, both in units of beta. Chosen
+# among short schedules on a small crop of Fruit: with less at first, each run begins anew.
 FIRST_WEIGHT, LAST_WEIGHT = 100, 3200
 WEIGHTS = 6
 CODE_STEPS = 2

@@ -291,10 +291,10 @@ class Scale:
         if not self._needs_integers(target):
             values += float(self.low)
             np.rint(values, out=values)
-            return np.clip(values, *_floats_within(info.min, info.max), out=values).astype(target)
+            return np.clip(values, *floats_within(info.min, info.max), out=values).astype(target)
         low = int(self.low)
         np.rint(values, out=values)
-        np.clip(values, *_floats_within(info.min - low, info.max - low), out=values)
+        np.clip(values, *floats_within(info.min - low, info.max - low), out=values)
         # The distance from low can take 65 bits: it is put together from halves, modulo 2**64,
         # which is right because the sum is known to lie within the limits.
         upper = np.floor(values / (1 << 32))
@@ -525,7 +525,7 @@ def _spans(length: int, chunk: int | tuple[int, ...], limit: int) -> list[slice]
     return [*spans, slice(start, stop)]
 
 
-def _floats_within(least: int, most: int) -> tuple[float, float]:
+def floats_within(least: int, most: int) -> tuple[float, float]:
     """The least and the largest float that lie within two integers, far apart as they are."""
     low, high = float(least), float(most)
     return (

@@ -67,7 +67,7 @@ def _noise(array: Any, axes: Axes) -> Noise:
 
     view = arrays.view(array)
     image = source.Source(view, axes, arrays.Range())
-    places = source.draw_tiles(image, 1 << 18, job._NOISE_TILES, seed=0)
+    places = source.draw_tiles(image, 1 << 18, job.NOISE_TILES, seed=0)
     seen = arrays.measure(view, [image.region(*place) for place in places])
     return job.find_noise(source.Source(view, axes, seen), None)
 

@@ -29,11 +29,11 @@ def make_each(
     **asked: Any,
 ) -> None:
     """Make the result of each input, and say what was found."""
-    from napari_scsc.restore.job import _bytes
+    from napari_scsc.restore.job import memory_of
     from napari_scsc.restore.output import Output
 
     is_piped = asked["out"] == "-"
-    memory = _bytes(asked["memory"])
+    memory = memory_of(asked["memory"])
 
     def make(path: str) -> None:
         target = targets[path]

@@ -6,7 +6,7 @@ import os
 import warnings
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
@@ -30,7 +30,7 @@ Array = NDArray[Any]
 Tick = Callable[[], None]
 
 METHODS = ("scsc", "scsc-paper", "ocsc-paper")
-_NOISE_TILES = 24
+NOISE_TILES = 24
 _SHARE = 0.7  # of the memory for tiles: what is around them needs some too
 _TOGETHER = 4  # tiles that fit into it, however little it is: as many cores have work
 _LEAST_MEMORY = 10**8
@@ -129,7 +129,7 @@ class Options:
             seed=checks.whole("seed", seed, 0),
             n_jobs=cores() if n_jobs is None else checks.whole("n_jobs", n_jobs, 1),
             out=out,
-            memory=_bytes(memory),
+            memory=memory_of(memory),
             resume=bool(resume),
         )
 
@@ -148,7 +148,7 @@ class Options:
         return max(1, min(self.n_jobs, int(_SHARE * memory / tile_memory)))
 
 
-def _bytes(memory: Any) -> int | None:
+def memory_of(memory: Any) -> int | None:
     """A number of bytes, or one with a unit such as "2 GB"."""
     if memory is None:
         return None
@@ -226,20 +226,23 @@ def find_noise(source: Source, sigma: float | None) -> Noise:
     """The noise that was given, or what the planes of some tiles tell."""
     if sigma is not None:
         return given_noise(source, sigma)
+    places = draw_tiles(source, 1 << 18, NOISE_TILES, seed=0)
+    return noise_in(source, ((source.read(*place), ~source.missing(*place)) for place in places))
+
+
+def noise_in(source: Source, tiles: Iterable[tuple[Array, Array]]) -> Noise:
+    """What some planes of tiles (C, *shift), and where they are known, tell of the noise."""
     scale = source.range.scale()
     planes, known = [], []
-    for index, part in draw_tiles(source, 1 << 18, _NOISE_TILES, seed=0):
-        values = scale.to_work(source.read(index, part))
-        there = ~source.missing(index, part)
-        n = min(2, values.ndim - 1)
-        values = values.reshape(-1, *values.shape[-n:])
-        there = there.reshape(values.shape)
+    for tile, there in tiles:
+        n = min(2, tile.ndim - 1)
+        values = scale.to_work(tile).reshape(-1, *tile.shape[-n:])
+        there = there.reshape(values.shape) & np.isfinite(values)
         # A few planes of a tile are enough, and every one of a small image.
         for i in np.unique(np.linspace(0, len(values) - 1, 8).astype(int)):
             planes.append(values[i])
             known.append(there[i])
-    all_known = source.is_known_whole and not source.has_missing
-    noise = estimate(planes, None if all_known else known)
+    noise = estimate(planes, None if all(mask.all() for mask in known) else known)
     gain = noise.gain * scale.width
     return replace(
         noise,

@@ -26,9 +26,9 @@ from napari_scsc.settings import Weights
 Array = NDArray[Any]
 Split = tuple[Array, Array, Array | None]
 
-_N_BASE, _N_FILTERS = 10, 64
+N_BASE, N_FILTERS = 10, 64
 _SMOOTH = 3.0  # pixels: what is smoother than that is not coded
-_PRICE = 4.0  # of the code, in noise levels
+PRICE = 4.0  # of the code, in noise levels
 _NOISELESS = 0.002  # of the working range: the price of a code where there is no noise
 _TILE = {1: 4096, 2: 128, 3: 40}
 _OVERLAP = {1: 64, 2: 24, 3: 8}
@@ -41,7 +41,7 @@ def denoising(
     source: Source, working: Working, sigma: float, options: Options, tick: job.Tick | None
 ) -> Found:
     """Denoise by coding: what the filters cannot say in few words is taken for noise."""
-    return (yield from _restoring(source, working, _PRICE * sigma, options, tick, False))
+    return (yield from _restoring(source, working, PRICE * sigma, options, tick, False))
 
 
 def inpainting(
@@ -58,7 +58,7 @@ def inpainting(
 
 def price(sigma: float, levels: float | None = None) -> float:
     """The beta of so many noise levels, or of what suits, in working values as the level is."""
-    return max((_PRICE if levels is None else levels) * sigma, _NOISELESS)
+    return max((PRICE if levels is None else levels) * sigma, _NOISELESS)
 
 
 def _restoring(
@@ -162,7 +162,7 @@ class Coder(job.Restorer):
 
 
 @contextmanager
-def _silence() -> Iterator[None]:
+def silence() -> Iterator[None]:
     """A tile without any code is smooth: that is an answer here, not a wrong setting."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ZeroCodeWarning)
@@ -184,9 +184,9 @@ def _learned(
         for index, part in draw_tiles(source, _TILE[n_shift] ** n_shift, 8, seed)
     ]
     model = SCSC(
-        n_base=32 if weights == "identity" else _N_BASE,
-        n_filters=32 if weights == "identity" else _N_FILTERS,
-        filter_shape=_support(tiles, n_shift),
+        n_base=32 if weights == "identity" else N_BASE,
+        n_filters=32 if weights == "identity" else N_FILTERS,
+        filter_shape=support_for(tiles, n_shift),
         n_joint=len(source.joint),
         beta=beta,
         weights=weights,
@@ -197,7 +197,8 @@ def _learned(
     return model.bank
 
 
-def _support(tiles: list[Split], n_shift: int) -> tuple[int, ...]:
+def support_for(tiles: list[Split], n_shift: int) -> tuple[int, ...]:
+    """Lengths of filters for tiles, which are no longer than the shortest of them."""
     support = {1: (16,), 2: (11, 11), 3: (5, 7, 7)}[n_shift]
     shortest = [min(t[1].shape[1 + i] for t in tiles) for i in range(n_shift)]
     return tuple(min(s, n) for s, n in zip(support, shortest, strict=True))
@@ -221,7 +222,7 @@ def _fitting(
         sample = tuple(
             np.pad(a, [(0, 0), *short]).reshape(*joint, *largest) for a in (detail, there)
         )
-        with _silence():
+        with silence():
             (update,) = model.iter_fit([sample], tick=tick)
         yield RestoreUpdate(
             "learn",
@@ -235,13 +236,13 @@ def _fitting(
 def _read(source: Source, working: Working, index: tuple[int, ...], part: Region) -> Split:
     values = source.read(index, part)
     if not source.has_missing and source.is_known_whole:
-        return _split(working.to_work(values), None)
+        return split(working.to_work(values), None)
     missing = source.missing(index, part)
     known = np.where(missing, 0, working.to_work(values)).astype(np.float32)
-    return _split(known, ~missing)
+    return split(known, ~missing)
 
 
-def _split(values: Array, known: Array | None) -> Split:
+def split(values: Array, known: Array | None) -> Split:
     """The smooth part, which the model has no filters for, the rest, and what is known."""
     width = (0.0, *(_SMOOTH,) * (values.ndim - 1))
     if known is None:

@@ -223,5 +223,5 @@ def _means(values: Array, steps: Sequence[int]) -> Array:
     if values.dtype.kind == "f":
         return means.astype(values.dtype, copy=False)
     info = np.iinfo(values.dtype)
-    limits = arrays._floats_within(info.min, info.max)
+    limits = arrays.floats_within(info.min, info.max)
     return np.clip(np.rint(means), *limits).astype(values.dtype)

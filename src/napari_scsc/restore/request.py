@@ -1,0 +1,77 @@
+"""What to learn from which images: all that the filters depend on."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from napari_scsc.bank import FilterBank
+from napari_scsc.restore import sampling
+from napari_scsc.restore.sampling import Grid
+from napari_scsc.restore.source import Source
+from napari_scsc.solver.prox import Ball
+
+
+@dataclass(frozen=True)
+class Request:
+    """All that the result depends on."""
+
+    sources: list[Source]
+    grids: list[Grid]
+    bank: FilterBank | None
+    n_base: int | None
+    filter_shape: tuple[int, ...] | None
+    sigma: float | None
+    tiles: int | None
+    draw: str
+    passes: int
+    model: str
+    n_filters: int | None
+    beta: float | None
+    ball: Ball
+    seed: int
+    batch: int
+
+    @property
+    def total(self) -> int:
+        """How many tiles are drawn."""
+        return sampling.count(self.grids, self.tiles, self.passes)
+
+    @property
+    def shortest(self) -> tuple[int, ...]:
+        """Least length of a tile along each shift axis."""
+        return tuple(min(n) for n in zip(*(g.shortest for g in self.grids), strict=True))
+
+    @property
+    def longest(self) -> tuple[int, ...]:
+        """Largest length of a tile along each shift axis."""
+        return tuple(max(n) for n in zip(*(g.longest for g in self.grids), strict=True))
+
+    def draws(self, start: int) -> Iterator[sampling.Draw]:
+        """The tiles in their order, without those that were drawn already."""
+        order = sampling.order(self.grids, self.tiles, passes=self.passes, seed=self.seed)
+        return itertools.islice(order, start, None)
+
+    def fingerprint(self) -> dict[str, Any]:
+        """What tells it from other requests, as JSON has it."""
+        images = [
+            (s.image.shape, str(s.image.dtype), s.axes, s.range.low, s.range.high)
+            for s in self.sources
+        ]
+        apart = ("sources", "grids", "bank")
+        options = {k: v for k, v in self.__dict__.items() if k not in apart}
+        found = {
+            "images": _digest(images),
+            "chunks": _digest([g.cuts for g in self.grids]),
+            "bank": None if self.bank is None else self.bank.id,
+            **options,
+        }
+        return dict(json.loads(json.dumps(found)))
+
+
+def _digest(value: Any) -> str:
+    return hashlib.sha256(repr(value).encode()).hexdigest()[:16]
