@@ -89,6 +89,37 @@ def inpaint_after(viewer: Any, dock: Any) -> None:
     viewer.layers["missing"].visible = False
 
 
+def shapes(viewer: Any, dock: Any) -> None:
+    """What is missing, drawn by hand as shapes."""
+    _open(viewer, "noisy_tissue")
+    corners = [[70, 60], [70, 100], [82, 100], [82, 60]]
+    viewer.add_shapes(
+        [corners, [[150, 150], [200, 190]]],
+        shape_type=["polygon", "line"],
+        edge_width=4,
+        edge_color="orange",
+        face_color="orange",
+        name="dust",
+    )
+    dock.task, dock.missing_layer = "Inpaint", "dust"
+    _scroll_to(dock, dock.restore_section)
+
+
+def video_after(viewer: Any, dock: Any) -> None:
+    """A denoised video."""
+    _denoise(viewer, dock, "video")
+
+
+def multispectral_after(viewer: Any, dock: Any) -> None:
+    """A denoised multispectral cube."""
+    _denoise(viewer, dock, "multispectral")
+
+
+def light_field_after(viewer: Any, dock: Any) -> None:
+    """A denoised light field."""
+    _denoise(viewer, dock, "light_field")
+
+
 def kind(viewer: Any, _dock: Any) -> None:
     """Axes that cannot be guessed."""
     from napari_scsc import samples
@@ -112,6 +143,10 @@ SCENES: tuple[Callable[[Any, Any], None], ...] = (
     explain,
     inpaint_before,
     inpaint_after,
+    shapes,
+    video_after,
+    multispectral_after,
+    light_field_after,
     kind,
     error,
 )
@@ -133,6 +168,12 @@ def _learn_half_way(dock: Any) -> None:
     if not dock.paused:
         sys.exit("learning was done before it could be held in the middle")
     _process(1)
+
+
+def _denoise(viewer: Any, dock: Any, sample: str) -> None:
+    _open(viewer, sample)
+    dock.denoise()
+    _wait(dock)
 
 
 def _denoise_with_reference(viewer: Any, dock: Any) -> None:

@@ -1,43 +1,19 @@
-"""What the documentation and the examples tell people to type works."""
+"""What the examples and the page on scripts tell people to type works."""
 
 from __future__ import annotations
 
-import re
 import runpy
-import threading
 from pathlib import Path
 
+import page_tools
 import pytest
+from page_tools import python_blocks
+
+in_a_viewer = page_tools.in_a_viewer  # the fixture
 
 ROOT = Path(__file__).parents[1]
 IN_A_WINDOW = {"scripted_session.py"}
 EXAMPLES = sorted(path.name for path in (ROOT / "examples").glob("*.py"))
-
-
-def python_blocks(page):
-    """The code blocks of a page, each with the lines before it, so that errors name its own."""
-    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
-    for found in re.finditer(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE):
-        yield "\n" * text[: found.start(1)].count("\n") + found[1]
-
-
-@pytest.fixture
-def in_a_viewer(make_napari_viewer, monkeypatch, qtbot):
-    """Viewers that scripts open are closed after the test, when the jobs of their docks are done.
-
-    To be called with the names that a script left.
-    """
-    monkeypatch.setattr("napari.Viewer", make_napari_viewer)
-    names = {}
-    yield names.update
-    if "dock" in names:
-        names["dock"].stop()
-        assert names["dock"].wait(20)
-    qtbot.waitUntil(lambda: not _our_threads(), timeout=10_000)
-
-
-def _our_threads():
-    return [t for t in threading.enumerate() if "napari-scsc" in t.name]
 
 
 @pytest.mark.parametrize("name", [name for name in EXAMPLES if name not in IN_A_WINDOW])

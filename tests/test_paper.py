@@ -26,7 +26,7 @@ def module(name):
 COMPARED = {
     "balls": {"SCSC", "SCSC-L1"},
     "weights": {"SCSC", "SCSC-L1"},
-    "sharing": {"SCSC", "SCSC (shared)", "SEP-TD", "OCSC"},
+    "sharing": {"SCSC", "SCSC (shared)", "SEP-TD", "SEP-TD, rescaled", "OCSC"},
     "finetune": {"SCSC", "OCSC", "OCSC fine-tuned"},
     "filters": {"SCSC", "OCSC", "SBCSC"},
     "convergence": {
@@ -138,7 +138,7 @@ def ends_of(psnrs, **labels):
     """End rows, {system: PSNR}, the same PSNR at equal beta and at equal sparsity."""
     return [
         {"system": s, "data": "fruit", "seed": 0, "R": 10, "K": 50, "end": True}
-        | {"psnr": p, "equal_psnr": p}
+        | {"psnr": p, **dict.fromkeys(learning.EQUAL, p)}
         | labels
         for s, p in psnrs.items()
     ]
@@ -154,7 +154,8 @@ def agreed(name, rows):
     [
         ("balls", "SCSC-L1 is much inferior", "SCSC", "SCSC-L1"),
         ("sharing", "SCSC always outperforms SCSC (shared)", "SCSC", "SCSC (shared)"),
-        ("sharing", "SCSC always outperforms SEP-TD", "SCSC", "SEP-TD"),
+        ("sharing", "SCSC always outperforms SEP-TD (", "SCSC", "SEP-TD"),
+        ("sharing", "SCSC always outperforms SEP-TD, r", "SCSC", "SEP-TD, rescaled"),
         ("sharing", "SCSC outperforms OCSC", "SCSC", "OCSC"),
         ("finetune", "OCSC with fine-tuning is still much worse", "SCSC", "OCSC fine-tuned"),
         ("finetune", "fine-tuning improves OCSC", "OCSC fine-tuned", "OCSC"),
@@ -196,8 +197,18 @@ def test_nothing_measured_is_not_a_verdict(name):
 
 def test_equal_sparsity_that_was_not_reached_is_not_compared():
     rows = ends_of({"SCSC": 30, "SCSC-L1": 28})
-    rows[1]["equal_psnr"] = None
-    assert sorted(agreed("balls", rows).values()) == sorted([YES, NOT_TESTED])
+    rows[1][learning.EQUAL[0]] = None
+    others = [YES] * len(learning.EQUAL)
+    assert sorted(agreed("balls", rows).values()) == sorted([*others, NOT_TESTED])
+
+
+def test_verdict_may_differ_from_one_sparsity_to_another():
+    rows = ends_of({"SCSC": 30, "SCSC-L1": 28})
+    rows[0][learning.equal_key(0.5)] = 25
+    told = agreed("balls", rows)
+    assert {text: v for text, v in told.items() if v == NO}.keys() == {
+        "SCSC-L1 is much inferior to SCSC-L2, at all R (0.5 non-zeros a pixel)"
+    }
 
 
 def test_seeds_are_averaged():
@@ -217,7 +228,9 @@ def test_larger_k_must_be_better_on_every_line():
 def curve(system, points):
     (row,) = ends_of({system: 0}, kept_mb=1.0)
     return [
-        row | {"seconds": s, "psnr": p, "equal_psnr": p, "end": (s, p) == points[-1]}
+        row
+        | {"seconds": s, "psnr": p, "end": (s, p) == points[-1]}
+        | dict.fromkeys(learning.EQUAL, p)
         for s, p in points
     ]
 
@@ -365,17 +378,35 @@ def test_weights_verdicts_follow_the_shares(sparse, dense):
 # --- equal sparsity -----------------------------------------------------------------------------
 
 
+def coded(per_pixel, psnr):
+    return learning.Tested(psnr=psnr, nonzero=0.0, per_pixel=per_pixel, objective=1.0)
+
+
+def by_a_law(beta):
+    """Non-zeros and PSNR of a code that never was."""
+    return coded(per_pixel=0.3 / beta**1.5, psnr=30 - 8 * math.log(beta))
+
+
+def psnr_of_the_law(target):
+    return by_a_law((0.3 / target) ** (1 / 1.5)).psnr
+
+
 @pytest.mark.parametrize("start", [1e-3, 0.1, 30.0])
-def test_beta_of_a_known_law_is_found(start):
-    beta = learning.beta_at(lambda b: 0.3 / b**1.5, 2.0, start, steps=20, tolerance=0.01)
-    assert 0.3 / beta**1.5 == pytest.approx(2.0, rel=0.011)
+def test_psnr_at_each_target_of_a_known_law_is_found(start):
+    found = learning.tested_around((0.25, 0.5, 1.0), by_a_law, start, steps=25)
+    for target in (0.25, 0.5, 1.0):
+        assert learning.psnr_at(found, target) == pytest.approx(psnr_of_the_law(target), abs=0.2)
 
 
-def test_nearest_of_those_tried_is_taken_when_there_are_few_steps():
+def test_targets_share_their_codes():
+    alone = sum(len(learning.tested_around((t,), by_a_law, 0.1, 25)) for t in (0.25, 0.5, 1.0))
+    assert len(learning.tested_around((0.25, 0.5, 1.0), by_a_law, 0.1, 25)) < alone
+
+
+def test_no_more_codes_than_allowed():
     tried = []
-    beta = learning.beta_at(lambda b: tried.append(b) or 1 / b, 2.0, 100.0, steps=2)
-    assert beta == min(tried)
-    assert len(tried) == 2
+    learning.tested_around((0.25, 0.5), lambda b: tried.append(b) or by_a_law(b), 1e-6, steps=4)
+    assert len(tried) == 4
 
 
 SETTINGS = {
@@ -387,7 +418,7 @@ SETTINGS = {
     "budget": 60.0,
     "passes": 1,
     "test_iterations": 60,
-    "sparsity_steps": 12,
+    "sparsity_steps": 15,
 }
 
 
@@ -403,33 +434,35 @@ def learned(samples, system, **changes):
 
 
 @pytest.mark.parametrize("system", ["SCSC", "OCSC", "OCSC fine-tuned"])
-def test_codes_are_equally_sparse(samples, system, monkeypatch):
-    monkeypatch.setattr(learning, "PER_PIXEL", 0.5)
+def test_psnr_at_equal_sparsity_falls_with_the_target(samples, system):
     (row,) = learned(samples, system)
     assert row["end"]
-    assert row["equal_nearest"] == pytest.approx(0.5, rel=0.021)
-    assert row["equal_psnr"] is not None
-
-
-def coded(per_pixel, psnr):
-    return learning.Tested(psnr=psnr, nonzero=0.0, per_pixel=per_pixel)
+    found = [row[key] for key in learning.EQUAL]
+    assert None not in found
+    assert sorted(found) == found
+    assert found[0] < found[-1]
 
 
 def test_psnr_at_equal_sparsity_lies_on_the_line_between():
     found = {0.4: coded(0.9, 20.0), 0.1: coded(1 / 0.9, 30.0), 0.01: coded(3.0, 50.0)}
-    figures = learning.equal_figures(found, 1.0)
-    assert figures["equal_psnr"] == pytest.approx(25)
-    assert figures["equal_beta"] == pytest.approx(0.2)
+    assert learning.psnr_at(found, 1.0) == pytest.approx(25)
 
 
 def test_neighbours_far_apart_say_nothing():
     found = {0.4: coded(0.5, 20.0), 0.1: coded(2.0, 30.0)}
-    assert learning.equal_figures(found, 1.0)["equal_psnr"] is None
+    assert learning.psnr_at(found, 1.0) is None
 
 
 def test_near_enough_needs_no_neighbour():
-    assert learning.equal_figures({0.4: coded(1.01, 20.0)}, 1.0)["equal_psnr"] == 20
-    assert learning.equal_figures({0.4: coded(1.1, 20.0)}, 1.0)["equal_psnr"] is None
+    assert learning.psnr_at({0.4: coded(1.01, 20.0)}, 1.0) == 20
+    assert learning.psnr_at({0.4: coded(1.1, 20.0)}, 1.0) is None
+
+
+def test_objective_of_the_test_is_the_sum_over_its_samples(samples):
+    (row,) = learned(samples, "OCSC", sparsity_steps=0)
+    (twice,) = learned(Samples(samples.train, np.repeat(samples.test, 2, axis=0)), "OCSC")
+    assert twice["objective"] == pytest.approx(2 * row["objective"], rel=1e-4)
+    assert twice["psnr"] == pytest.approx(row["psnr"], abs=0.01)
 
 
 def test_curve_ends_with_what_the_plain_run_has(samples):
@@ -447,6 +480,7 @@ def test_end_says_why_it_is_the_end():
         return [(s.seconds, why) for s, why in learning.ended_steps(steps, settings) if why]
 
     assert ends(budget=2) == [(2, "budget")]
+    assert ends(budget=1) == [(2, "budget")]  # not before it has seen every sample
     assert ends(budget=9, passes=0.5) == [(1, "passes")]
     assert ends(budget=9) == [(3, "itself")]
 

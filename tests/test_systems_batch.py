@@ -1,12 +1,13 @@
 """The batch systems of the benchmarks: what each must do, whatever its equations are."""
 
+import importlib
 import itertools
 
 import numpy as np
 import pytest
 from scipy import fft
 
-from benchmarks.systems import deconvnet, fcsc, ffcsc, sbcsc
+from benchmarks.systems import choose, deconvnet, fcsc, ffcsc, sbcsc
 from benchmarks.systems.base import Task, shared
 from napari_scsc import SCSC, FilterBank
 
@@ -228,3 +229,31 @@ def test_learning_gives_up_in_the_end(system):
     samples = np.random.default_rng(9).standard_normal((1, 6)).astype(np.float32)
     task = Task(samples, n_filters=2, support=(3,), beta=0.1)
     assert len(list(system.learn(task))) == 100
+
+
+# --- how constants are chosen -------------------------------------------------------------------
+
+
+def test_constants_are_chosen_without_test_images(monkeypatch):
+    training = np.random.default_rng(0).standard_normal((10, 60, 60))
+    monkeypatch.setattr(choose, "load_lcne", lambda folder, name: (training, None))
+    learned_from, judged_on = (choose.crops(None, part) for part in (choose.LEARN, choose.JUDGE))
+    assert learned_from.shape[1:] == judged_on.shape[1:] == (choose.CROP, choose.CROP)
+    assert not any(np.array_equal(x, y) for x in learned_from for y in judged_on)
+
+
+def test_constant_is_left_at_its_best_value(monkeypatch):
+    monkeypatch.setattr(fcsc, "RHO_FILTERS", fcsc.RHO_FILTERS)  # puts it back
+    monkeypatch.setattr(choose, "learned_in", lambda seconds, system, task: fcsc.RHO_FILTERS)
+    monkeypatch.setattr(choose, "objective", lambda model, samples: (model - 2) ** 2)
+    found = choose.tried("FCSC", "RHO_FILTERS", (1, 2, 3), [None], None, 0)
+    assert found == {1: 1, 2: 0, 3: 1}
+    assert fcsc.RHO_FILTERS == 2
+
+
+@pytest.mark.parametrize(("system", "constant", "values"), choose.CANDIDATES)
+def test_every_constant_has_a_value_that_was_tried(system, constant, values):
+    name = choose.SYSTEMS[system].module
+    if name == "sporco_systems":
+        pytest.importorskip("sporco")
+    assert getattr(importlib.import_module(f"benchmarks.systems.{name}"), constant) in values

@@ -28,6 +28,7 @@ MINE = [
     "OCSC",
     "OCSC fine-tuned",
     "SEP-TD",
+    "SEP-TD, rescaled",
     "OCDL-Liu",
     "OCDL-Degraux",
     "CBPDN",
@@ -127,7 +128,7 @@ def take(name, task, n):
 def test_planted_filters_are_found_better_than_the_start(name):
     task = planted_task(n=10)
     training, new = replace(task, samples=task.samples[:8]), task.samples[8:]
-    if name == "SEP-TD":
+    if name.startswith("SEP-TD"):
         training = replace(training, n_base=8)
     steps = take(name, training, ITERATIONS.get(name, 24))
     assert objective(steps[-1].model, new) < 0.95 * objective(steps[0].model, new)
@@ -270,18 +271,19 @@ def test_error_of_the_decomposition_falls_with_its_rank_and_no_filter_gets_longe
     assert errors[-1] < 0.3 * errors[0]
 
 
-def test_approximated_filters_are_as_long_as_those_they_stand_for():
+def test_rescaled_filters_are_as_long_as_those_they_stand_for():
     filters = np.random.default_rng(0).standard_normal((6, 5, 5))
-    found = sep_td.approximate(filters, 2)
+    found = sep_td.rescaled(filters, 2)
     lengths = (np.linalg.norm(f.reshape(6, -1), axis=1) for f in (found, filters))
     np.testing.assert_allclose(*lengths)
-    best = sep_td.compose(*sep_td.decompose(filters, 2))
+    best = sep_td.approximate(filters, 2)
     assert np.linalg.matrix_rank(np.concatenate([found, best]).reshape(12, -1)) == 2
 
 
-def test_sep_td_of_full_rank_is_ocsc():
+@pytest.mark.parametrize("name", ["SEP-TD", "SEP-TD, rescaled"])
+def test_sep_td_of_full_rank_is_ocsc(name):
     task = planted_task(4, (14, 14), support=(3, 3))
-    separable = take("SEP-TD", replace(task, n_base=9), 4)
+    separable = take(name, replace(task, n_base=9), 4)
     for ours, theirs in zip(take("OCSC", task, 4), separable, strict=True):
         np.testing.assert_allclose(learned([theirs]), learned([ours]), atol=1e-5)
 

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from benchmarks.paper.learning import TARGETS, equal_key
+
 YES, NO, NOT_TESTED = "yes", "no", "not tested"
 
 
@@ -104,10 +106,13 @@ def always_above(ours, theirs, key="psnr", cases=("data", "R"), match=None, wher
 
 
 def both_ways(text, make_judge):
-    """The claim at equal beta and at equal sparsity; ``make_judge`` takes the column."""
+    """The claim at equal beta and at each equal sparsity; ``make_judge`` takes the column."""
     return (
         Claim(f"{text} (equal beta)", make_judge("psnr")),
-        Claim(f"{text} (equal sparsity)", make_judge("equal_psnr")),
+        *(
+            Claim(f"{text} ({target:g} non-zeros a pixel)", make_judge(equal_key(target)))
+            for target in TARGETS
+        ),
     )
 
 

@@ -5,6 +5,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 
 from benchmarks.paper.claims import chosen, deviation, distinct, ends, mean
+from benchmarks.paper.learning import EQUAL
 
 STYLES = {
     "SCSC": ("#d62728", "o"),
@@ -14,6 +15,7 @@ STYLES = {
     "OCSC": ("#1f77b4", "^"),
     "OCSC fine-tuned": ("#17becf", "D"),
     "SEP-TD": ("#2ca02c", "X"),
+    "SEP-TD, rescaled": ("#006400", "H"),
     "OCDL-Liu": ("#9467bd", "<"),
     "OCDL-Degraux": ("#c5b0d5", ">"),
     "CBPDN": ("#7f7f7f", "1"),
@@ -36,6 +38,7 @@ TITLES = {
     "light field": "Light field",
 }
 PSNR = "testing PSNR (dB)"
+OBJECTIVE = "testing objective (sum)"
 
 
 def style(system):
@@ -50,13 +53,13 @@ def panels(columns, rows=1):
 
 
 def against(rows, size, label, constant=()):
-    """PSNR against a size: above at equal beta, below at equal sparsity where that was measured.
+    """PSNR against a size: above at equal beta, below at each equal sparsity that was measured.
 
     Systems in ``constant`` do not have that size: they are horizontal lines.
     """
     rows = ends(rows)
     sets = [data for (data,) in distinct(rows, "data")]
-    keys = [key for key in ("psnr", "equal_psnr") if any(key in row for row in rows)]
+    keys = [key for key in ("psnr", *EQUAL) if any(key in row for row in rows)]
     figure, axes = panels(len(sets), len(keys))
     for line, key in zip(axes, keys, strict=True):
         for ax, data in zip(line, sets, strict=True):
@@ -66,10 +69,13 @@ def against(rows, size, label, constant=()):
                     _level(ax, some, key, system)
                 else:
                     _points(ax, some, size, key, system)
-            equal = "equal beta" if key == "psnr" else "equal sparsity"
-            ax.set(title=f"{TITLES[data]}, {equal}", xlabel=label, ylabel=PSNR)
+            ax.set(title=f"{TITLES[data]}, {_what_is_equal(key)}", xlabel=label, ylabel=PSNR)
     axes[0, 0].legend(fontsize="small")
     return figure
+
+
+def _what_is_equal(key):
+    return "equal beta" if key == "psnr" else f"{key.split('_')[-1]} non-zeros a pixel"
 
 
 def _points(ax, rows, size, key, system):
@@ -88,21 +94,26 @@ def _level(ax, rows, key, system):
 
 
 def curves(rows):
-    """Test PSNR against learning time; seeds are drawn as lines of their own."""
+    """Test PSNR, and below it the test objective, against learning time; a line for each seed."""
     sets = [data for (data,) in distinct(rows, "data")]
-    figure, axes = panels(len(sets))
-    for ax, data in zip(axes[0], sets, strict=True):
-        for (system,) in distinct(chosen(rows, data=data), "system"):
-            some = chosen(rows, data=data, system=system)
-            for number, (seed,) in enumerate(distinct(some, "seed")):
-                curve = sorted(chosen(some, seed=seed), key=lambda row: row["seconds"])
-                look = style(system) | ({"label": None} if number else {})
-                ax.semilogx([r["seconds"] for r in curve], [r["psnr"] for r in curve], **look)
-        ax.set(title=TITLES[data], xlabel="clock time (seconds)", ylabel=PSNR)
-        ax.xaxis.set_minor_formatter(NullFormatter())
-        ax.grid(alpha=0.3)
+    figure, axes = panels(len(sets), 2)
+    for line, key, label in zip(axes, ("psnr", "objective"), (PSNR, OBJECTIVE), strict=True):
+        for ax, data in zip(line, sets, strict=True):
+            some = chosen(rows, data=data)
+            for (system,) in distinct(some, "system"):
+                _curve(ax, chosen(some, system=system), key, system)
+            ax.set(title=TITLES[data], xlabel="clock time (seconds)", ylabel=label)
+            ax.xaxis.set_minor_formatter(NullFormatter())
+            ax.grid(alpha=0.3)
     legend_beside(figure, axes[0, 0])
     return figure
+
+
+def _curve(ax, rows, key, system):
+    for number, (seed,) in enumerate(distinct(rows, "seed")):
+        line = sorted(chosen(rows, seed=seed), key=lambda row: row["seconds"])
+        look = style(system) | ({"label": None} if number else {})
+        ax.semilogx([row["seconds"] for row in line], [row[key] for row in line], **look)
 
 
 def bars(rows, key, label, cases):

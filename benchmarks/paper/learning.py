@@ -1,7 +1,7 @@
 """Learn with a system and test what it learned: at the beta of all, and at the sparsity of all.
 
-Test PSNR is the paper's. It rises as codes get denser, so it is measured a second time with the
-beta at which the test codes have ``PER_PIXEL`` non-zeros a pixel.
+Test PSNR is the paper's. It rises as codes get denser, so it is measured again with the betas at
+which the test codes have ``TARGETS`` non-zeros a pixel.
 """
 
 import math
@@ -16,16 +16,24 @@ from benchmarks.systems import SYSTEMS
 from benchmarks.systems.base import Task
 from napari_scsc import SCSC, FilterBank, ZeroCodeWarning
 
-PER_PIXEL = 1.0
-"""Non-zeros a pixel at equal sparsity: as many as there are pixels, which a code need not exceed.
+TARGETS = (0.25, 0.5, 1.0)
+"""Non-zeros a pixel at equal sparsity, up to as many as there are pixels.
 
-Above it, a smaller beta hardly adds non-zeros any more, and PSNR says little of sparsity.
+Above that, a smaller beta hardly adds non-zeros any more, and PSNR says little of sparsity.
 """
 
-_TOLERANCE = 0.02  # of that number
+_TOLERANCE = 0.02  # of such a number
 _UNEQUAL = 1.25  # times as many: too far apart for what lies between to be a straight line
 _WIDER = 3.0  # factor between two betas until the wanted sparsity lies between them
 _CHECKPOINTS = 2.0  # factor between the learning times of two tests on the way
+
+
+def equal_key(target):
+    """Column of the PSNR at that many non-zeros a pixel."""
+    return f"psnr_at_{target:g}"
+
+
+EQUAL = tuple(equal_key(target) for target in TARGETS)
 
 ONLINE = tuple(name for name, system in SYSTEMS.items() if system.is_online)
 BATCH = tuple(name for name in SYSTEMS if name not in ONLINE)
@@ -105,7 +113,7 @@ def ended_steps(steps, settings):
 
 
 def _why_last(step, settings):
-    if step.seconds >= settings["budget"]:
+    if step.passes >= 1 and step.seconds >= settings["budget"]:  # who is slow sees all samples
         return "budget"
     return "passes" if step.passes >= settings.get("passes", math.inf) else ""
 
@@ -116,6 +124,7 @@ def _row(step, tested):
         "passes": step.passes,
         "kept_mb": step.kept / 1e6,
         "psnr": tested.psnr,
+        "objective": tested.objective,
         "nonzero": tested.nonzero,
         "per_pixel": tested.per_pixel,
     }
@@ -126,11 +135,12 @@ def _row(step, tested):
 
 @dataclass(frozen=True)
 class Tested:
-    """Means over the test samples."""
+    """Means over the test samples, and the sum of their objectives."""
 
     psnr: float
     nonzero: float  # share of the code
     per_pixel: float  # non-zeros a place of the shift axes
+    objective: float
 
 
 @dataclass(frozen=True)
@@ -142,13 +152,19 @@ class Test:
 
     def of(self, model):
         each = [self._one(model, sample) for sample in self.samples]
-        return Tested(*(float(np.mean(column)) for column in zip(*each, strict=True)))
+        *columns, objectives = zip(*each, strict=True)
+        return Tested(*(float(np.mean(column)) for column in columns), float(sum(objectives)))
 
     def _one(self, model, sample):
         code = model.encode(sample, max_iter=self.iterations)
         count = np.count_nonzero(code.Z)
         places = math.prod(sample.shape[-(code.Z.ndim - 1) :])
-        return psnr(sample, code.reconstruction), count / code.Z.size, count / places
+        return (
+            psnr(sample, code.reconstruction),
+            count / code.Z.size,
+            count / places,
+            code.objective[-1],
+        )
 
 
 def with_beta(model, beta):
@@ -159,60 +175,59 @@ def with_beta(model, beta):
 
 
 def _at_equal_sparsity(model, test, settings):
-    found = {}
+    found = tested_around(
+        TARGETS,
+        lambda beta: test.of(with_beta(model, beta)),
+        settings["beta"],
+        settings["sparsity_steps"],
+    )
+    return {equal_key(target): psnr_at(found, target) for target in TARGETS}
 
-    def per_pixel(beta):
-        found[beta] = test.of(with_beta(model, beta))
-        return found[beta].per_pixel
 
-    beta_at(per_pixel, PER_PIXEL, settings["beta"], settings["sparsity_steps"])
-    return equal_figures(found, PER_PIXEL)
+def tested_around(targets, test_at, start, steps):
+    """{beta: Tested}, at most so many, with neighbours around each target if there were enough.
+
+    All targets use the same codes: what was tried for one is a bracket for the next.
+    """
+    found = {start: test_at(start)}
+    for target in targets:
+        while psnr_at(found, target) is None and len(found) < steps:
+            beta = _next_beta({b: _excess(tested, target) for b, tested in found.items()})
+            found[beta] = test_at(beta)
+    return found
 
 
-def equal_figures(found, wanted):
-    """PSNR and beta at the wanted number of non-zeros, on the line between its neighbours.
+def _excess(tested, target):
+    """Logarithm of how many times too many non-zeros there are."""
+    return math.log(max(tested.per_pixel, 1e-9) / target)
+
+
+def psnr_at(found, target):
+    """PSNR at so many non-zeros a pixel, on the line between its neighbours in the logarithm.
 
     ``found`` is {beta: Tested}. None where it could not be reached: that is not to be compared.
     """
-    points = sorted(
-        (math.log(max(tested.per_pixel, 1e-9) / wanted), tested.psnr, math.log(beta))
-        for beta, tested in found.items()
-    )
+    points = sorted((_excess(tested, target), tested.psnr) for tested in found.values())
     nearest = min(points, key=lambda point: abs(point[0]))
+    if abs(nearest[0]) <= math.log1p(_TOLERANCE):
+        return nearest[1]
     sparse = max((point for point in points if point[0] <= 0), default=None)
     dense = min((point for point in points if point[0] > 0), default=None)
-    figures = {"equal_psnr": None, "equal_beta": None}
-    if sparse and dense and dense[0] - sparse[0] < math.log(_UNEQUAL):
-        share = sparse[0] / (sparse[0] - dense[0])
-        psnr_there, log_beta = (
-            a + share * (b - a) for a, b in zip(sparse[1:], dense[1:], strict=True)
-        )
-        figures = {"equal_psnr": psnr_there, "equal_beta": math.exp(log_beta)}
-    elif abs(nearest[0]) <= math.log1p(_TOLERANCE):
-        figures = {"equal_psnr": nearest[1], "equal_beta": math.exp(nearest[2])}
-    return figures | {"equal_nearest": wanted * math.exp(nearest[0])}
+    if not sparse or not dense or dense[0] - sparse[0] > math.log(_UNEQUAL):
+        return None
+    share = sparse[0] / (sparse[0] - dense[0])
+    return sparse[1] + share * (dense[1] - sparse[1])
 
 
-def beta_at(count_of, wanted, start, steps, tolerance=_TOLERANCE):
-    """The beta, of those tried, at which ``count_of(beta)``, which falls, is nearest to wanted.
+def _next_beta(excess):
+    """Where to look next, given {beta: excess}, which falls with beta.
 
     False position on logarithms, kept away from the ends of the bracket so that it always shrinks.
     """
-    points = {}
-    beta = start
-    for _ in range(steps):
-        points[beta] = math.log(max(count_of(beta), 1e-9) / wanted)
-        if abs(points[beta]) <= math.log1p(tolerance):
-            break
-        beta = _next_beta(points)
-    return min(points, key=lambda b: abs(points[b]))
-
-
-def _next_beta(points):
-    dense = max((b for b, excess in points.items() if excess > 0), default=None)
-    sparse = min((b for b, excess in points.items() if excess <= 0), default=None)
+    dense = max((b for b, value in excess.items() if value > 0), default=None)
+    sparse = min((b for b, value in excess.items() if value <= 0), default=None)
     if dense is None or sparse is None:
-        return max(points) * _WIDER if sparse is None else min(points) / _WIDER
-    share = points[dense] / (points[dense] - points[sparse])
+        return max(excess) * _WIDER if sparse is None else min(excess) / _WIDER
+    share = excess[dense] / (excess[dense] - excess[sparse])
     share = min(max(share, 0.1), 0.9)
     return math.exp((1 - share) * math.log(dense) + share * math.log(sparse))

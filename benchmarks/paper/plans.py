@@ -36,7 +36,7 @@ def _guess(scale, system, settings):
     is_light = system.startswith("SCSC") and settings["R"] <= 30
     one_pass = images * settings["n_train"] * (k * r if is_light else 20 * k**2.5)
     learning = settings["budget"]
-    if system not in BATCH:
-        learning = min(learning, one_pass * settings["passes"])
+    if system not in BATCH:  # at least a pass, whatever the budget
+        learning = max(min(learning, one_pass * settings["passes"]), one_pass)
     coded = settings["n_test"] * (settings["sparsity_steps"] or 1)
     return learning + images * coded * k * (1 if is_light else 4) * (0.5 if scale.quick else 1)

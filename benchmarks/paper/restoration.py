@@ -23,7 +23,7 @@ NOTES = (
     "values (in noise levels, or as such where there is no noise); the second claim lets each "
     "system have its best one of them, which nobody knows beforehand."
 )
-SUMMARY = ("task", "price", "system"), ("psnr", "input_psnr", "per_pixel")
+SUMMARY = ("task", "price", "system"), ("psnr", "input_psnr", "per_pixel", "passes")
 SYSTEMS = ("SBCSC", "OCSC", "SCSC")
 NAMES = (
     "Wind Mill",
@@ -59,12 +59,12 @@ def measure(unit, folder):
     images = [_middle(grey(image), size) for image in load_images(folder, "ten_images")]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ZeroCodeWarning)
-        model = learning.last_step(unit, folder).model
+        step = learning.last_step(unit, folder)
         return [
-            {"task": task, "image": name, **row}
+            {"task": task, "image": name, "passes": step.passes, **row}
             for task in TASKS
             for name, clean in zip(NAMES, images, strict=True)
-            for row in _restored(model, task, clean, unit)
+            for row in _restored(step.model, task, clean, unit)
         ]
 
 

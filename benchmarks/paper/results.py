@@ -3,17 +3,16 @@
 import matplotlib
 
 from benchmarks.paper.claims import chosen, deviation, distinct, ends, mean
-from benchmarks.paper.learning import PER_PIXEL
+from benchmarks.paper.learning import EQUAL
 from benchmarks.report import write_csv
 
 matplotlib.use("Agg")
 
 _EQUAL = (
-    f"At equal sparsity each system has the beta at which its test codes have {PER_PIXEL:g} "
-    "non-zero a pixel; its PSNR is that on the line between the two nearest codes, in the "
-    "logarithm of the number. PSNR is steep there. `equal_nearest` is the number of the nearest "
-    "code. What could not be brought there has no figure and is not compared. The weights of SCSC, "
-    "R K numbers a sample, are not counted."
+    f"{', '.join(f'`{key}`' for key in EQUAL)}: PSNR at equal sparsity, each system with the beta "
+    "at which its test codes have so many non-zeros a pixel; on the line between the two nearest "
+    "codes, in the logarithm of the number. What could not be brought there has no figure and is "
+    "not compared. The weights of SCSC, R K numbers a sample, are not counted."
 )
 
 
@@ -33,7 +32,7 @@ def describe(experiment, name, rows, missing, scale):
     seeds = "one seed" if scale.seeds == 1 else f"{scale.seeds} seeds"
     size = "quick version, smaller than the paper's" if scale.quick else "full version"
     parts = [f"## {experiment.TITLE}", f"`{name}`, {size}, {seeds}. {experiment.NOTES}"]
-    if any("equal_psnr" in row for row in rows):
+    if any(key in row for row in rows for key in EQUAL):
         parts.append(_EQUAL)
     if missing:
         lines = "\n".join(f"- {what}: {why}" for what, why in missing.items())

@@ -30,6 +30,12 @@ SYSTEMS = {
     "OCSC": Method("engine", "ocsc", _OCSC, is_online=True),
     "OCSC fine-tuned": Method("engine", "ocsc_fine_tuned", _OCSC, is_online=True),
     "SEP-TD": Method("sep_td", "learn", "Sironi et al., 2015", is_online=True),
+    "SEP-TD, rescaled": Method(
+        "sep_td",
+        "learn_rescaled",
+        "Sironi et al., 2015, and filters of unit length",
+        is_online=True,
+    ),
     "OCDL-Liu": Method("sporco_systems", "ocdl_liu", "Liu et al., 2018", is_online=True),
     "OCDL-Degraux": Method("degraux", "learn", "Degraux et al., 2017", is_online=True),
     "CBPDN": Method("sporco_systems", "cbpdn", "Wohlberg, 2016"),

@@ -19,21 +19,36 @@ _TOLERANCE = 1e-6  # of the norm of the tensor: by how much a round must lower t
 
 
 def learn(task):
-    """OCSC, and after each sample what its filters become; only the last post-processing counts."""
+    """OCSC, and after each sample the least-squares approximation of its filters."""
+    return _learn(task, approximate)
+
+
+def learn_rescaled(task):
+    """The same, with filters as long as those of OCSC."""
+    return _learn(task, rescaled)
+
+
+def _learn(task, make):
+    """Only the last post-processing counts."""
     for step in engine.ocsc(task):
         begin = time.perf_counter()
-        filters = approximate(step.model.bank.filters, task.n_base, task.seed)
+        filters = make(step.model.bank.filters, task.n_base, task.seed)
         seconds = time.perf_counter() - begin
         yield replace(step, seconds=step.seconds + seconds, model=shared(task, filters))
 
 
 def approximate(filters, rank, seed=0):
-    """Filters of that rank instead of these, as long as these are.
+    """Filters of that rank instead of these."""
+    return compose(*decompose(filters, rank, seed))
+
+
+def rescaled(filters, rank, seed=0):
+    """Filters of that rank, as long as these are.
 
     What least squares leaves of a filter is shorter, and a code pays more for a short one: without
-    its length it would be judged by that, and not by its shape.
+    its length it is judged by that as well as by its shape.
     """
-    found = compose(*decompose(filters, rank, seed))
+    found = approximate(filters, rank, seed)
     lost = _norms(filters) / np.maximum(_norms(found), np.finfo(np.float32).tiny)
     return lost * found
 

@@ -16,6 +16,7 @@ sporco.fft.pyfftw_threads = 1  # its default is all cores
 
 _CODE_ITERATIONS = 100  # of a sample, online
 _MOST_ITERATIONS = 500  # of a batch
+CBPDN_FILTER_STEP = "ism"
 
 
 def ocdl_liu(task):
@@ -38,7 +39,7 @@ def ocdl_liu(task):
 
 def cbpdn(task):
     """CBPDN (Wohlberg 2016): the filters by ADMM with iterated Sherman-Morrison."""
-    return _learn_in_batch(task, "ism")
+    return _learn_in_batch(task, CBPDN_FILTER_STEP)
 
 
 def consensus(task):

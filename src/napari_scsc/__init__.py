@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from napari_scsc.axes import Axes
     from napari_scsc.bank import FilterBank
     from napari_scsc.files import FileFormatError
+    from napari_scsc.general import general_bank
     from napari_scsc.lattice import LatticeSCSC
     from napari_scsc.learner import SCSC
     from napari_scsc.plugin.session import open
@@ -48,6 +49,7 @@ _HOMES = {
     "encode": "restore.codes",
     "estimate_noise": "restore.job",
     "explain": "restore.explain",
+    "general_bank": "general",
     "inpaint": "restore.inpaint",
     "iter_denoise": "restore.denoise",
     "iter_encode": "restore.codes",
@@ -94,6 +96,7 @@ __all__ = [
     "encode",
     "estimate_noise",
     "explain",
+    "general_bank",
     "inpaint",
     "iter_denoise",
     "iter_encode",

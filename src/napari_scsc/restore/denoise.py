@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 
 from napari_scsc.axes import Axes
 from napari_scsc.bank import FilterBank
+from napari_scsc.general import general_bank_for
 from napari_scsc.restore import job, learning, paper, plan
 from napari_scsc.restore.basis import Basis
 from napari_scsc.restore.chain import Chain, Passes
@@ -21,6 +23,8 @@ from napari_scsc.restore.output import Workspace, open_workspace, restoring
 from napari_scsc.restore.source import Region, Source, Working, check_sigma, open_image
 
 Array = NDArray[Any]
+
+_LOOK = 1 << 22  # values that a first look takes no time for
 
 
 def denoise(
@@ -87,24 +91,19 @@ def denoise(
     array
         Like the image: the same kind of array, shape and type of values.
     """
-    return job.last(
-        iter_denoise(
-            image,
-            kind=kind,
-            axes=axes,
-            bank=bank,
-            sigma=sigma,
-            strength=strength,
-            quality=quality,
-            method=method,
-            seed=seed,
-            n_jobs=n_jobs,
-            out=out,
-            memory=memory,
-            resume=resume,
-        ),
-        progress,
+    options = Options.checked(
+        bank=bank,
+        sigma=sigma,
+        strength=strength,
+        quality=quality,
+        method=method,
+        seed=seed,
+        n_jobs=n_jobs,
+        out=out,
+        memory=memory,
+        resume=resume,
     )
+    return job.last(_begin(image, kind, axes, options, progress is not None, None), progress)
 
 
 def iter_denoise(
@@ -141,6 +140,13 @@ def iter_denoise(
         memory=memory,
         resume=resume,
     )
+    return _begin(image, kind, axes, options, True, tick)
+
+
+def _begin(
+    image: Any, kind: Any, axes: Any, options: Options, watched: bool, tick: job.Tick | None
+) -> Updates:
+    """``watched``: somebody wants to see something soon."""
     source = open_image(image, None, kind, axes)
     check_sigma(options.sigma, source)
     if source.has_missing:
@@ -150,13 +156,17 @@ def iter_denoise(
         )
     if options.bank is not None:
         job.check_bank(options.bank, source)
-    job.check_out(out, source)
+    job.check_out(options.out, source)
     workspace = open_workspace(source, options)
-    return job.one_thread_each(_updates(source, options, workspace, tick))
+    return job.one_thread_each(_updates(source, options, workspace, watched, tick))
 
 
 def _updates(
-    source: Source, options: Options, workspace: Workspace | None, tick: job.Tick | None
+    source: Source,
+    options: Options,
+    workspace: Workspace | None,
+    watched: bool,
+    tick: job.Tick | None,
 ) -> Updates:
     if workspace:
         workspace.begin()
@@ -184,6 +194,8 @@ def _updates(
         return
     bank = options.bank or (workspace.bank() if workspace else None)
     if bank is None:
+        if watched and workspace is None and not (options.out is None and source.image.is_lazy):
+            yield from _first_look(source, working, sigma, found, tick)
         tiles = [
             working.to_work(source.read(*place))
             for place in learning.places_to_learn_from(source, options.seed)
@@ -195,6 +207,22 @@ def _updates(
     restorer = Denoiser.of(bank, source, working, sigma, options.quality, memory)
     common = replace(found, stage="restore", bank=bank)
     yield from restoring(source, restorer, common, options, workspace, tick)
+
+
+def _first_look(
+    source: Source, working: Working, sigma: float, found: RestoreUpdate, tick: job.Tick | None
+) -> Updates:
+    """A draft with general filters, where it is a matter of moments."""
+    bank = general_bank_for(source.joint, source.shift)
+    if bank is None or math.prod(source.image.shape) > _LOOK:
+        return
+    restorer = Denoiser.of(bank, source, working, sigma, "draft")
+    whole = tuple(slice(0, n) for n in source.shift)
+    for index in source.samples():
+        *_, (_, estimate) = restorer.estimates(source, index, whole, None, tick)
+        values = restorer.finished(source, index, whole, estimate)
+        region = source.region(index, whole)
+        yield replace(found, stage="look", message="a first look", region=region, values=values)
 
 
 @dataclass(frozen=True)
