@@ -15,6 +15,7 @@ from qtpy.QtWidgets import (
     QLabel,
     QPushButton,
     QSizePolicy,
+    QSlider,
     QToolButton,
     QVBoxLayout,
     QWidget,
@@ -173,6 +174,10 @@ def stack(box: QWidget, *parts: Any) -> None:
             name = QLabel(part.label)
             name.setToolTip(part.tooltip or "")
             name.setBuddy(part.native)
+            for inner in part.native.findChildren(
+                QSlider
+            ):  # which has the focus, not what is around
+                inner.setAccessibleName(part.label)
             form.addRow(name, part.native)
 
 

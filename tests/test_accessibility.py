@@ -1,0 +1,134 @@
+"""The dock by keyboard alone, read aloud, and in larger type."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from dock_tools import noisy_cells
+from qtpy.QtCore import Qt
+from qtpy.QtGui import QColor
+from qtpy.QtWidgets import (
+    QAbstractButton,
+    QAbstractSlider,
+    QAbstractSpinBox,
+    QComboBox,
+    QLabel,
+    QLineEdit,
+    QListWidget,
+    QScrollBar,
+)
+
+CONTROLS = (QAbstractButton, QAbstractSlider, QAbstractSpinBox, QComboBox, QLineEdit, QListWidget)
+
+
+def controls(dock):
+    """What can be operated, as the user sees it: an editor inside of a box is a part of it."""
+    return [
+        control
+        for control in dock.findChildren(CONTROLS)
+        if control.isVisibleTo(dock)
+        and not isinstance(control, QScrollBar)
+        and not isinstance(control.parentWidget(), QAbstractSpinBox | QComboBox)
+    ]
+
+
+def unfold(dock):
+    for head in dock.findChildren(QAbstractButton):
+        if head.isCheckable() and "folded" in head.accessibleName():
+            head.setChecked(True)
+
+
+@pytest.fixture
+def dock(make_dock):
+    _, found = make_dock(noisy_cells(), name="cells", show=True)
+    unfold(found)
+    return found
+
+
+def name_of(control, dock):
+    """What a screen reader says."""
+    buddies = [label.text() for label in dock.findChildren(QLabel) if label.buddy() is control]
+    texts = [control.text()] if hasattr(control, "text") else []
+    return "".join([control.accessibleName(), *buddies, *texts]).strip()
+
+
+def test_every_control_is_reached_by_the_tab_key(dock):
+    chain = {dock}
+    widget = dock.nextInFocusChain()
+    while widget is not dock:
+        chain.add(widget)
+        widget = widget.nextInFocusChain()
+    for control in controls(dock):
+        proxy = control.focusProxy() or control
+        assert proxy.focusPolicy() & Qt.FocusPolicy.TabFocus, name_of(control, dock)
+        assert proxy in chain, name_of(control, dock)
+
+
+def test_every_control_has_a_name(dock):
+    nameless = [w for w in controls(dock) if not name_of(w, dock)]
+    assert len(controls(dock)) > 20
+    assert not nameless, [(type(w).__name__, w.toolTip(), w.parent()) for w in nameless]
+
+
+def test_buttons_can_be_pressed_with_the_keyboard(dock, qtbot):
+    head = next(b for b in dock.findChildren(QAbstractButton) if "folded" in b.accessibleName())
+    before = head.isChecked()
+    head.setFocus()
+    qtbot.keyClick(head, Qt.Key.Key_Space)
+    assert head.isChecked() is not before
+
+
+def test_nothing_is_cut_off_in_larger_type(dock, qtbot):
+    font = dock.font()
+    font.setPointSizeF(1.25 * font.pointSizeF())
+    dock.setFont(font)
+    for widget in dock.findChildren((*CONTROLS, QLabel)):
+        widget.setFont(font)
+    window = dock.window()
+    window.resize(1400, 1000)
+    qtbot.wait(50)
+    for button in dock.findChildren(QAbstractButton):
+        if button.isVisibleTo(dock) and button.text():
+            least = button.fontMetrics().horizontalAdvance(button.text().replace("&", ""))
+            assert button.width() >= least, button.text()
+
+
+def luminance(color):
+    channels = np.array([color.redF(), color.greenF(), color.blueF()])
+    linear = np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
+    return float(linear @ [0.2126, 0.7152, 0.0722])
+
+
+def contrast(a, b):
+    """The ratio of the Web Content Accessibility Guidelines."""
+    light, dark = sorted((luminance(a), luminance(b)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+@pytest.mark.parametrize("theme", ["dark", "light"])
+def test_text_stands_out_from_its_ground(dock, theme, qtbot):
+    import napari
+
+    viewer = napari.current_viewer()
+    viewer.theme = theme
+    qtbot.wait(50)
+    for label in dock.findChildren(QLabel):
+        if not label.isVisibleTo(dock) or not label.text().strip():
+            continue
+        picture = label.grab().toImage()
+        ground = QColor(picture.pixel(0, 0))
+        places = itertools.product(range(picture.width()), range(picture.height()))
+        shades = {picture.pixel(*place) for place in places}
+        strongest = max(contrast(QColor(shade), ground) for shade in shades)
+        assert strongest >= 4.5, (label.text(), strongest)
+
+
+def test_diverging_map_is_told_apart_without_red_or_green():
+    from napari_scsc import pictures
+
+    low, zero, high = pictures.diverging(np.array([[-1.0, 0.0, 1.0]]))[0] / 255
+    for missing in (0, 1):
+        ends = [np.delete(color, missing) for color in (low, zero, high)]
+        assert min(np.linalg.norm(a - b) for a, b in itertools.combinations(ends, 2)) > 0.3
