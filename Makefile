@@ -39,6 +39,7 @@ docs: $(STAMPS)/docs ## build the documentation into site/
 
 pictures: $(STAMPS)/test-$(QT) ## take the pictures of the documentation anew
 	QT_API=$(QT) $(BIN)/python scripts/screenshots.py
+	$(BIN)/python scripts/tutorial_pictures.py
 
 # One thread in each library: the benchmarks say themselves how many they use, and compare like with like.
 bench: export OPENBLAS_NUM_THREADS = 1

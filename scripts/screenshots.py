@@ -107,6 +107,7 @@ def shapes(viewer: Any, dock: Any) -> None:
 
 def video_after(viewer: Any, dock: Any) -> None:
     """A denoised video."""
+    dock.quality = "fast"
     _denoise(viewer, dock, "video")
 
 

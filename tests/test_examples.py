@@ -39,7 +39,7 @@ def test_blocks_of_the_page_on_scripting_run(tmp_path, monkeypatch, in_a_viewer)
     in_a_viewer(names)
     for block in python_blocks("scripting.md"):
         try:
-            exec(compile(block, "docs/scripting.md", "exec"), names)
+            exec(compile(block, "docs/scripting.md", "exec", dont_inherit=True), names)
         finally:
             in_a_viewer(names)
     assert "viewer" in names

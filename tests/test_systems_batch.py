@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import fft
 
-from benchmarks.systems import choose, deconvnet, fcsc, ffcsc, sbcsc
+from benchmarks.systems import batch, choose, deconvnet, fcsc, ffcsc, sbcsc
 from benchmarks.systems.base import Task, shared
 from napari_scsc import SCSC, FilterBank
 
@@ -228,7 +228,7 @@ def test_steps_count_passes_and_all_codes_are_kept(system):
 def test_learning_gives_up_in_the_end(system):
     samples = np.random.default_rng(9).standard_normal((1, 6)).astype(np.float32)
     task = Task(samples, n_filters=2, support=(3,), beta=0.1)
-    assert len(list(system.learn(task))) == 100
+    assert len(list(system.learn(task))) == batch.MAX_ITERATIONS
 
 
 # --- how constants are chosen -------------------------------------------------------------------

@@ -1,9 +1,12 @@
-"""The tutorials work as they are written: every block of Python, and every command, in order."""
+"""Tutorials and how-to pages work as written: every block of Python and every command, in order."""
 
 from __future__ import annotations
 
+import importlib
 import re
 import shlex
+from operator import attrgetter
+from pathlib import Path
 
 import page_tools
 import pytest
@@ -21,6 +24,7 @@ PAGES = sorted(
     for page in (DOCS / folder).glob("*.md")
     if "```python" in page.read_text(encoding="utf-8")
 )
+CONTRIBUTING = "../CONTRIBUTING.md"  # seen from the documentation
 
 
 def run_command(line):
@@ -33,13 +37,15 @@ def run_command(line):
 def run_page(page, names):
     for language, code in blocks_of(page):
         if language == "python":
-            exec(compile(code, f"docs/{page}", "exec"), names)
+            exec(compile(code, f"docs/{page}", "exec", dont_inherit=True), names)
         elif language == "sh":
             for line in code.strip().splitlines():
                 run_command(line)
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if page not in IN_A_WINDOW])
+@pytest.mark.parametrize(
+    "page", [CONTRIBUTING, *(page for page in PAGES if page not in IN_A_WINDOW)]
+)
 def test_page_runs(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     run_page(page, {"__name__": "page"})
@@ -68,3 +74,23 @@ def test_pictures_of_the_pages_exist():
     for page in DOCS.rglob("*.md"):
         for target in re.findall(r"!\[[^\]]*\]\(([^)#]+)", page.read_text(encoding="utf-8")):
             assert (page.parent / target).is_file(), f"{page.name} shows {target}"
+
+
+def test_the_page_on_mathematics_names_what_exists():
+    text = (DOCS / "mathematics.md").read_text(encoding="utf-8")
+    named = re.findall(r"`((?:\w+/)*\w+\.py)`(?:: ((?:`[\w.]+`(?:, )?)+))?", text)
+    assert len(named) > 10
+    for path, things in named:
+        module = importlib.import_module(
+            f"napari_scsc.{path.removesuffix('.py').replace('/', '.')}"
+        )
+        for thing in re.findall(r"`([\w.]+)`", things):
+            assert attrgetter(thing)(module), f"{path} has no {thing}"
+
+
+def test_the_page_on_architecture_names_files_that_exist():
+    text = (DOCS / "architecture.md").read_text(encoding="utf-8")
+    there = {path.name for path in Path(cli.__file__).parents[1].rglob("*.py")}
+    named = set(re.findall(r"\b(\w+\.py)\b", text))
+    assert named
+    assert named <= there

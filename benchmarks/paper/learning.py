@@ -23,7 +23,7 @@ Above that, a smaller beta hardly adds non-zeros any more, and PSNR says little 
 """
 
 _TOLERANCE = 0.02  # of such a number
-_UNEQUAL = 1.25  # times as many: too far apart for what lies between to be a straight line
+_UNEQUAL = 1.4  # times as many: further apart, what lies between is not a straight line
 _WIDER = 3.0  # factor between two betas until the wanted sparsity lies between them
 _CHECKPOINTS = 2.0  # factor between the learning times of two tests on the way
 
@@ -187,10 +187,11 @@ def _at_equal_sparsity(model, test, settings):
 def tested_around(targets, test_at, start, steps):
     """{beta: Tested}, at most so many, with neighbours around each target if there were enough.
 
-    All targets use the same codes: what was tried for one is a bracket for the next.
+    All targets use the same codes: what was tried for one is a bracket for the next. The densest
+    comes first, for the first code is denser than most.
     """
     found = {start: test_at(start)}
-    for target in targets:
+    for target in sorted(targets, reverse=True):
         while psnr_at(found, target) is None and len(found) < steps:
             beta = _next_beta({b: _excess(tested, target) for b, tested in found.items()})
             found[beta] = test_at(beta)

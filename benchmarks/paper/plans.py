@@ -32,11 +32,13 @@ def everywhere(scale, systems, sets=SMALL, **options):
 def _guess(scale, system, settings):
     """Seconds of learning and testing, roughly, until like units have been measured."""
     k, r = settings["K"] / 100, settings["R"] / 10
-    images = (settings["size"] / 100) ** 2  # in those of Fruit
+    frames = 7 if len(settings.get("support", ())) == 3 else 1
+    images = frames * (settings["size"] / 100) ** 2  # in those of Fruit
     is_light = system.startswith("SCSC") and settings["R"] <= 30
     one_pass = images * settings["n_train"] * (k * r if is_light else 20 * k**2.5)
     learning = settings["budget"]
     if system not in BATCH:  # at least a pass, whatever the budget
         learning = max(min(learning, one_pass * settings["passes"]), one_pass)
-    coded = settings["n_test"] * (settings["sparsity_steps"] or 1)
+    rounds = 6 if system == "OCSC fine-tuned" else 1
+    coded = rounds * settings["n_test"] * (settings["sparsity_steps"] or 1)
     return learning + images * coded * k * (1 if is_light else 4) * (0.5 if scale.quick else 1)

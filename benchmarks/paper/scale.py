@@ -46,7 +46,7 @@ FULL = Scale(
     n_train=10,
     n_test=4,
     test_iterations=500,
-    sparsity_steps=10,
+    sparsity_steps=15,
 )
 
 QUICK = Scale(
@@ -60,5 +60,5 @@ QUICK = Scale(
     n_train=10,
     n_test=2,
     test_iterations=300,
-    sparsity_steps=7,
+    sparsity_steps=10,
 )

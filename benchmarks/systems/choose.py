@@ -26,12 +26,12 @@ CANDIDATES = (
     # system, constant of its module, values
     ("FCSC", "RHO_CODES", (1.0, 3.0, 10.0, 30.0)),
     ("FCSC", "RHO_FILTERS", (1e-4, 1e-3, 1e-2, 1e-1)),
-    ("FFCSC", "RHO_CODES", ((0.03, 0.3), (0.1, 1.0), (0.3, 3.0), (1.0, 10.0), (0.03, 3.0))),
-    ("FFCSC", "RHO_FILTERS", ((6e-5, 3.0), (6e-4, 3.0), (6e-3, 3.0), (6e-2, 3.0))),
+    ("FFCSC", "RHO_CODES", ((0.003, 0.03), (0.01, 0.1), (0.03, 0.3), (0.1, 1.0), (0.3, 3.0))),
+    ("FFCSC", "RHO_FILTERS", ((6e-6, 3.0), (6e-5, 3.0), (6e-4, 3.0), (6e-3, 3.0))),
     ("SBCSC", "RHO", (0.3, 1.0, 3.0)),
     ("SBCSC", "CODE_ITERATIONS", (1, 2, 5)),
-    ("DeconvNet", "FIRST_WEIGHT", (3, 10, 30, 100)),
-    ("DeconvNet", "LAST_WEIGHT", (320, 1000, 3200, 10000)),
+    ("DeconvNet", "FIRST_WEIGHT", (1, 3, 10, 30)),
+    ("DeconvNet", "LAST_WEIGHT", (1000, 3200, 10000)),
     ("CBPDN", "CBPDN_FILTER_STEP", ("ism", "pgm")),
 )
 
@@ -82,6 +82,8 @@ def main():
     start = statistics.fmean(objective(shared(t, t.first_filters()), judged) for t in tasks)
     print(f"| none: random filters | | | {start:.1f} | |", flush=True)
     for system, constant, values in CANDIDATES:
+        if system not in (arguments.systems or SYSTEMS):
+            continue
         found = tried(system, constant, values, tasks, judged, arguments.seconds)
         for value, reached in found.items():
             best = "best" if reached == min(found.values()) else ""
@@ -92,6 +94,7 @@ def _parser():
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.systems.choose", description=__doc__.split("\n")[0]
     )
+    parser.add_argument("systems", nargs="*", help="only these (default: all)")
     parser.add_argument("--data", type=Path, required=True, metavar="DIR")
     parser.add_argument("--seconds", type=float, default=5.0, help="of learning a value gets")
     parser.add_argument("--seeds", type=int, default=2, help="starts that are averaged")

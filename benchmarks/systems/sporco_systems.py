@@ -16,7 +16,7 @@ sporco.fft.pyfftw_threads = 1  # its default is all cores
 
 _CODE_ITERATIONS = 100  # of a sample, online
 _MOST_ITERATIONS = 500  # of a batch
-CBPDN_FILTER_STEP = "ism"
+CBPDN_FILTER_STEP = "ism"  # chosen by benchmarks.systems.choose; SPORCO's default is "pgm"
 
 
 def ocdl_liu(task):
