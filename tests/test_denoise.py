@@ -907,3 +907,9 @@ def test_noise_of_what_is_no_image_is_refused(image, error):
 def test_noise_beyond_the_range_of_the_image_is_remarked_upon():
     with pytest.warns(RestorationWarning, match="units of the image"):
         denoise_alone(noisy()[0], sigma=25.0)
+
+
+@pytest.mark.parametrize("out", [None, np.zeros((64, 64))])
+def test_resuming_nothing_is_refused(out):
+    with pytest.raises(ValueError, match="say which one"):
+        denoise(np.zeros((64, 64)), out=out, resume=True)

@@ -755,3 +755,10 @@ def test_rounds_do_not_read_the_image_again():
         inpaint(Counting(), quality=quality, n_jobs=1)
         reads.append(Counting.reads)
     assert reads[0] == reads[1]
+
+
+def test_mask_that_seems_to_be_inverted_is_remarked():
+    image = samples.tissue((64, 64))
+    missing = np.random.default_rng(0).random(image.shape) > 0.04
+    with pytest.warns(RestorationWarning, match="invert it"):
+        inpaint(image, missing, quality="fast")

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from npe2 import PluginManager, PluginManifest
 
-from napari_scsc import SCSC, FileFormatError, FilterBank, LatticeSCSC
+from napari_scsc import SCSC, FileFormatError, FilterBank, LatticeSCSC, Output, denoise, samples
 from napari_scsc.io import readers, writers
 from napari_scsc.io.readers import (
     cube_files,
@@ -665,3 +665,19 @@ def test_layers_open_in_napari_and_filters_are_saved_from_it(tmp_path):
     assert (tuple(views.axis_labels), views.rgb, views.ndim) == (("u", "v", "y", "x"), True, 4)
     np.savez(tmp_path / "c.npz", mask=np.eye(5, dtype=bool))
     assert add(tmp_path / "c.npz").name == "c"
+
+
+@pytest.mark.parametrize("name", ["a.zarr", "a.ome.zarr"])
+def test_own_results_open_with_their_scale_units_and_axes(name, tmp_path):
+    scale, units = (2.0, 0.5, 0.25), ("second", "micrometer", "micrometer")
+    video = samples.video((4, 300, 320))
+    denoise(video, kind="video", quality="draft", out=Output(tmp_path / name, scale, units))
+    read = get_reader(str(tmp_path / name))
+    ((data, arguments, _),) = read(str(tmp_path / name))
+    assert arguments["name"] == "a"
+    assert arguments["scale"] == scale
+    assert arguments["units"] == units
+    assert arguments["axis_labels"] == ("t", "y", "x")
+    assert arguments["multiscale"] is (name == "a.ome.zarr")
+    finest = data[0] if arguments["multiscale"] else data
+    np.testing.assert_array_equal(finest, denoise(video, kind="video", quality="draft"))

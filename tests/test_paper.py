@@ -229,7 +229,7 @@ def curve(system, points):
     (row,) = ends_of({system: 0}, kept_mb=1.0)
     return [
         row
-        | {"seconds": s, "psnr": p, "end": (s, p) == points[-1]}
+        | {"seconds": s, "psnr": p, "objective": -p, "end": (s, p) == points[-1]}
         | dict.fromkeys(learning.EQUAL, p)
         for s, p in points
     ]
@@ -243,6 +243,7 @@ def test_online_against_batch(first, second, expected):
     rows = curve("OCDL-Liu", first) + curve("SBCSC", second)
     told = agreed("convergence", rows)
     assert {v for text, v in told.items() if text.startswith("online")} == {expected}
+    assert told["the same, by the test objective"] == expected
 
 
 @pytest.mark.parametrize(("first", "second", "expected"), [(FAST, SLOW, YES), (SLOW, FAST, NO)])

@@ -165,7 +165,7 @@ def time_to(rows, goal, key="psnr"):
     return min((row["seconds"] for row in rows if row[key] >= goal), default=math.inf)
 
 
-def times_to_equal(rows, a, b, goal_of):
+def times_to_equal(rows, a, b, goal_of, key="psnr"):
     """Median over the seeds of the times of two systems to a goal, set by their final PSNRs.
 
     None if no seed has both.
@@ -173,9 +173,9 @@ def times_to_equal(rows, a, b, goal_of):
     times = []
     for (seed,) in distinct(rows, "seed"):
         both = [chosen(rows, system=system, seed=seed) for system in (a, b)]
-        finals = [mean(ends(curve), "psnr") for curve in both]
+        finals = [mean(ends(curve), key) for curve in both]
         if None not in finals:
-            times.append([time_to(curve, goal_of(*finals)) for curve in both])
+            times.append([time_to(curve, goal_of(*finals), key) for curve in both])
     return [statistics.median(column) for column in zip(*times, strict=True)] or None
 
 

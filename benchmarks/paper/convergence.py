@@ -23,8 +23,10 @@ NOTES = (
     "Every unit ran alone, on one thread, until its budget or ten passes, but for one pass at "
     "least. An iteration of a batch method is a pass. The objective, error and price of the test "
     "codes, is what learning lowers: with better filters codes get sparser, and at equal beta the "
-    "PSNR may fall while the objective does. CCSC and SCSC with ADMM "
-    "for its code are not in the paper's figure. Most rivals were written anew from their papers: "
+    "PSNR may fall while the objective does. Where the test objective rises, the filters fit "
+    "the few training samples too closely, or the learner's own objective, with other boundaries, "
+    "is not the test's. CCSC and SCSC with ADMM for its code are not in the paper's "
+    "figure. Most rivals were written anew from their papers: "
     "their times are those of these programs, not of their authors'. All are tested by one coder."
 )
 SUMMARY = (
@@ -46,10 +48,16 @@ def plan(scale):
     )
 
 
-def sooner(rows, a, b):
+def sooner(rows, a, b, key="psnr"):
     """Whether a reaches the final PSNR of b before b does."""
-    times = times_to_equal(rows, a, b, lambda _, final: final)
+    times = times_to_equal(rows, a, b, lambda _, final: final, key)
     return times is not None and times[0] < times[1]
+
+
+def lower_sooner(rows, a, b):
+    """The same of the test objective, which must fall."""
+    negative = [row | {"gain": -row["objective"]} for row in rows if "objective" in row]
+    return sooner(negative, a, b, "gain")
 
 
 def _better_end(key):
@@ -81,6 +89,12 @@ CLAIMS = (
     Claim(
         "online methods converge faster than batch methods",
         groups_compared(ONLINE, BATCH, sooner, "the batch method's final PSNR reached sooner"),
+    ),
+    Claim(
+        "the same, by the test objective",
+        groups_compared(
+            ONLINE, BATCH, lower_sooner, "the batch method's final objective reached sooner"
+        ),
     ),
     *both_ways(
         "online methods have better PSNR than batch methods",

@@ -18,7 +18,7 @@ import numpy as np
 from benchmarks.systems.batch import circle_of, soft, timed
 
 # Both chosen by benchmarks.systems.choose.
-RHO = 1.0
+RHO = 3.0
 CODE_ITERATIONS = 1  # before the filters move
 LASSO_ITERATIONS = 5
 _POINTS_AT_ONCE = 2048  # so that a batch of lassos stays in the cache

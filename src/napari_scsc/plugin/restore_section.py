@@ -181,8 +181,9 @@ class RestoreSection(Section):
         self._noise.setVisible(noise is not None and noise.sigma > 0)
         if noise is not None:
             sure = "" if noise.sure else " (not sure: give it if you know it)"
+            mean = "mean " if noise.depends_on_signal else ""
             grows = ", grows with brightness" if noise.depends_on_signal else ""
-            self._noise.setText(f"noise found: {noise.sigma:.4g}{grows}{sure}")
+            self._noise.setText(f"noise found: {mean}{noise.sigma:.4g}{grows}{sure}")
 
     @property
     def noise(self) -> str:

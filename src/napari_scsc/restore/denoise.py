@@ -151,8 +151,9 @@ def _begin(
     check_sigma(options.sigma, source)
     if source.has_missing:
         raise ValueError(
-            f"{source.range.n_nan + source.range.n_masked} values of the image are missing "
-            "(NaN or masked): inpaint(image, None) fills them, and denoises with sigma=..."
+            "the image has missing values (NaN or masked, "
+            f"{source.range.n_nan + source.range.n_masked} were counted): "
+            "inpaint(image, None) fills them, and denoises with sigma=..."
         )
     if options.bank is not None:
         job.check_bank(options.bank, source)

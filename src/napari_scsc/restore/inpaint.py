@@ -26,6 +26,8 @@ from napari_scsc.restore.source import Region, Source, Working, check_sigma, ope
 
 Array = NDArray[Any]
 
+_LITTLE = 0.1  # share that is known, below which the mask is doubted
+
 _ROUNDS = {"draft": 8, "fast": 8, "balanced": 12, "best": 20}
 _FIRST, _LAST = 2.0, 0.11  # noise levels of the rounds, in errors of the first guess
 _FURTHER = 1.8  # a round moves the missing values that much further than the denoiser says
@@ -179,6 +181,7 @@ def _updates(
         yield from restoring(source, coder, common, options, workspace, tick)
         return
     tiles = _tiles_with_something_known(source, working, options.seed)
+    common = replace(common, remarks=(*common.remarks, *_doubt(tiles)))
     errors = fill.AxisErrors.of(tiles, options.seed)
     mean = float(np.mean([np.mean(values[known]) for values, known in tiles]))
     error = errors.together**0.5
@@ -203,6 +206,17 @@ def _updates(
     )
     common = replace(common, stage="restore", bank=bank)
     yield from restoring(source, restorer, common, options, workspace, tick)
+
+
+def _doubt(tiles: Sequence[tuple[Array, Array]]) -> tuple[str, ...]:
+    """A remark where nearly all is missing: most often the mask means the other part."""
+    known = float(np.mean([known.mean() for _, known in tiles]))
+    if known > _LITTLE:
+        return ()
+    return (
+        f"{1 - known:.0%} of what was looked at is missing: if the mask marks what is known, "
+        "invert it",
+    )
 
 
 @dataclass(frozen=True)

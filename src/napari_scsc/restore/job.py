@@ -43,8 +43,8 @@ class RestoreUpdate:
 
     Attributes
     ----------
-    stage : {"noise", "learn", "restore", "encode", "done"}
-        What was just done.
+    stage : {"noise", "look", "learn", "restore", "encode", "done"}
+        What was just done; "look" is a draft with general filters, before any are learned.
     done : float
         Share of the work, 0 to 1.
     message : str
@@ -119,6 +119,8 @@ class Options:
             raise TypeError(f"bank must be a FilterBank, but is a {type(bank).__name__}")
         if sigma is not None:
             sigma = checks.real("sigma", sigma, above=0)
+        if resume and (out is None or hasattr(out, "shape")):
+            raise ValueError("resume goes on with a file that was begun: say which one, out=...")
         quality = checks.choice("quality", quality, plan.QUALITIES)
         return cls(
             bank=bank,

@@ -134,7 +134,7 @@ def iter_learn(
         so far.
     """
     if not isinstance(images, list | tuple) or not images:
-        raise ValueError("images must be a list of at least one image")
+        raise ValueError("images must be a list of at least one image, as in learn([image])")
     sources = [open_image(image, None, kind, axes) for image in images]
     for source in sources[1:]:
         if source.joint != sources[0].joint or len(source.shift) != len(sources[0].shift):

@@ -11,6 +11,7 @@ the user. Nothing that is read can run code: no pickle is ever loaded.
   ``scene_450nm.png``, or any name with the numbers 1 to 31. A folder of the views of a light field:
   ``view_00_07.png`` with a full grid of numbers, or ``input_Cam000.png`` with a square number of
   them. Other folders are left to napari.
+- A folder of zarr or OME-Zarr, which napari itself opens without scale, units and names of axes.
 - A lenslet image whose name says how many views lie behind a lens: ``name_lenslet_9x9.png``, or
   ``name_eslf.png`` for the 14 x 14 of a Lytro Illum.
 - ``*.npy``, ``*.npz``, ``*.mat``, ``*.h5`` and ``*.hdf5``: all arrays of numbers with 2 to 5 axes.
@@ -33,6 +34,7 @@ from napari_scsc.io.readers.layer import LayerData
 from napari_scsc.io.readers.lenslets import lenses_in, lenslet_to_views, read_lenslet
 from napari_scsc.io.readers.series import find_series
 from napari_scsc.io.readers.videos import read_video
+from napari_scsc.io.readers.zarr_folders import read_zarr
 
 __all__ = [
     "LayerData",
@@ -46,6 +48,7 @@ __all__ = [
     "read_folder",
     "read_lenslet",
     "read_video",
+    "read_zarr",
 ]
 
 Reader = Callable[[Any], list[LayerData]]
@@ -66,7 +69,7 @@ def get_reader(path: str | os.PathLike[str] | Sequence[str]) -> Reader | None:
     place = Path(path)
     read: Callable[[Path], list[LayerData]] | None
     if place.is_dir():
-        read = read_folder if find_series(place) else None
+        read = _reader_of_folder(place)
     elif not place.is_file():
         read = None
     elif lenses_in(place.name):
@@ -77,3 +80,11 @@ def get_reader(path: str | os.PathLike[str] | Sequence[str]) -> Reader | None:
         return None
     chosen = read
     return lambda _: chosen(place)
+
+
+def _reader_of_folder(place: Path) -> Callable[[Path], list[LayerData]] | None:
+    from napari_scsc.io.sources.zarr_files import is_zarr
+
+    if is_zarr(place):
+        return read_zarr
+    return read_folder if find_series(place) else None

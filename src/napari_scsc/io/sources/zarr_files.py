@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -42,6 +43,17 @@ def open_zarr(place: Path, key: str | int | None) -> Opened:
     except Exception as error:  # damaged metadata raise many kinds
         raise ValueError(unreadable(place, "zarr", error)) from error
     return describe(place, array, inner or ("" if image else array.path), *meaning)
+
+
+def level_keys(path: str | os.PathLike[str]) -> list[str]:
+    """The arrays of an OME image, the finest first; none of a zarr that is something else."""
+    import zarr
+
+    try:
+        image = _multiscales(zarr.open(store=path, mode="r"))
+        return [str(level["path"]) for level in image["datasets"]] if image else []
+    except Exception:  # damaged metadata raise many kinds, and whoever opens it is told
+        return []
 
 
 def _zarr_meaning(array: Any) -> tuple[Any, Any, Any]:
