@@ -305,6 +305,7 @@ def test_samples_open_and_are_guessed_right(make_light_dock):
     expected = {
         "noisy_tissue": "image",
         "video": "video",
+        "stack": "stack",
         "multispectral": "multispectral",
         "light_field": "light-field",
         "with_holes": "image",

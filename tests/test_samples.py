@@ -10,6 +10,7 @@ from napari_scsc import axes, samples
 NOISY = {
     "noisy_tissue": ((96, 80), "image"),
     "video": ((6, 48, 64), "video"),
+    "stack": ((8, 48, 64), "stack"),
     "multispectral": ((9, 48, 40), "multispectral"),
     "light_field": ((3, 5, 40, 48), "light-field"),
 }
@@ -97,7 +98,7 @@ def test_holes_are_where_the_mask_says_and_nowhere_else():
 def test_menu_names_read_well():
     manifest = PluginManifest.from_distribution("napari-scsc")
     names = [sample.display_name for sample in manifest.contributions.sample_data]
-    assert len(set(names)) == len(names) == 5
+    assert len(set(names)) == len(names) == len(NOISY) + 1
     assert all(name[0].isupper() and name.endswith(")") for name in names)
 
 

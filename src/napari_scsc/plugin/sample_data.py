@@ -21,6 +21,15 @@ def video() -> list[LayerData]:
     return [_image(samples.video(), "moving cells", "video")]
 
 
+def stack() -> list[LayerData]:
+    """Nuclei in dim light, (z, y, x), with the size of their voxels."""
+    from napari_scsc import samples
+
+    data, arguments, kind = _image(samples.stack(), "nuclei", "stack")
+    micrometers = {"scale": (0.5, 0.2, 0.2), "units": ("micrometer",) * 3}
+    return [(data, {**arguments, **micrometers}, kind)]
+
+
 def multispectral() -> list[LayerData]:
     """Stains that mix, in 31 bands, (c, y, x)."""
     from napari_scsc import samples
