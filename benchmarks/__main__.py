@@ -25,6 +25,7 @@ BENCHMARKS = {
     "noise": "the estimated noise level against the known one (needs --data)",
     "microscopy": "real noise, its level unknown (needs --data; long)",
     "large": "data larger than memory: peak memory, kills, workers, chunks read (long)",
+    "workers": "what a block costs; two workers of a cluster predicted and measured",
     "fruit": "test PSNR, time and memory on Fruit and City (needs --data; the longest)",
     "dock": "the dock: opening, first press, GUI thread, leaks (needs a screen or xvfb-run)",
 }
