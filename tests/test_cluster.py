@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import subprocess
@@ -29,6 +30,19 @@ pytestmark = [
 ]
 
 OPTIONS = {"kind": "image", "sigma": 60.0, "quality": "fast", "memory": "100 MB", "n_jobs": 1}
+
+
+@pytest.fixture(autouse=True)
+def quiet():
+    """Without its log: a message about lost results cannot be formatted, which pytest fails for."""
+    logger = logging.getLogger("distributed")
+    before = logger.level
+    logger.setLevel(logging.CRITICAL)
+    for name in list(logging.root.manager.loggerDict):
+        if name.startswith("distributed."):
+            logging.getLogger(name).setLevel(logging.NOTSET)
+    yield
+    logger.setLevel(before)
 
 
 @pytest.fixture(scope="module")
