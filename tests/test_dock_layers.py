@@ -374,6 +374,23 @@ def test_shapes_with_fewer_or_more_axes_than_the_image():
     assert not missing_from(Shapes(ndim=2), Image(np.ones((40, 50)))).any()
 
 
+@pytest.mark.parametrize("zoom", [1, 4])
+@pytest.mark.parametrize("shape_type", ["line", "path"])
+def test_line_covers_what_its_edge_is_seen_to_cover(shape_type, zoom):
+    ends = np.array([[20, 10], [20, 40]]) / zoom
+    drawn = Shapes([ends], shape_type=shape_type, edge_width=9 / zoom, scale=(zoom, zoom))
+    missing = missing_from(drawn, Image(np.ones((40, 50))))
+    assert missing[16:25, 12:38].all()
+    assert not missing[:15].any()
+    assert not missing[26:].any()
+    stack = missing_from(
+        Shapes([np.column_stack([[1, 1], ends * zoom])], shape_type=shape_type, edge_width=9),
+        Image(np.ones((3, 40, 50))),
+    )
+    np.testing.assert_array_equal(stack[1], missing)
+    assert not stack[[0, 2]].any()
+
+
 def test_labels_shapes_nan_and_saturated_go_together(make_light_dock):
     image = noisy_cells().astype(np.float32)
     image[30:33, 30:40] = np.nan

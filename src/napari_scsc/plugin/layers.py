@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from napari.layers import Image, Labels, Shapes
 from numpy.typing import NDArray
+from scipy import ndimage
 
 from napari_scsc import arrays
 from napari_scsc.axes import PRESETS, Axes, resolve
@@ -173,7 +174,7 @@ def missing_from(mask: Labels | Shapes, image: Image) -> Array:
     if isinstance(mask, Labels):
         found = arrays.view(mask.data).whole() != 0
     else:
-        found = _drawn_on(mask, image).to_labels(labels_shape=plane[-mask.ndim :]) != 0
+        found = _covered(_drawn_on(mask, image), plane[-mask.ndim :])
     if found.shape != plane[len(plane) - found.ndim :]:
         raise ValueError(
             f"the mask {mask.name!r} has the shape {found.shape}, the image {image.name!r} "
@@ -194,7 +195,29 @@ def _drawn_on(shapes: Shapes, image: Image) -> Shapes:
     ]
     for vertices in moved:  # napari cuts off what division leaves of the number of a plane
         vertices[:, :-2] = np.round(vertices[:, :-2])
-    return Shapes(moved, shape_type=list(shapes.shape_type), ndim=ndim)
+    zoom = shapes.scale[-1] / image.scale[-1] if len(moved) else 1.0
+    widths = [float(width * zoom) for width in shapes.edge_width]
+    return Shapes(moved, shape_type=list(shapes.shape_type), ndim=ndim, edge_width=widths or 1)
+
+
+def _covered(shapes: Shapes, plane: tuple[int, ...]) -> Array:
+    """Where shapes are drawn, lines and paths as thick as they are seen."""
+    found = np.asarray(shapes.to_labels(labels_shape=plane) != 0)
+    everything = zip(shapes.data, shapes.shape_type, shapes.edge_width, strict=True)
+    together = [shape for shape in everything if shape[1] in ("line", "path")]
+    for width in {width for _, _, width in together if width > 1}:
+        some = [(vertices, kind) for vertices, kind, own in together if own == width]
+        alike = Shapes(
+            [vertices for vertices, _ in some],
+            shape_type=[kind for _, kind in some],
+            ndim=shapes.ndim,
+        )
+        inside = alike.to_labels(labels_shape=plane) != 0
+        # Thick within a plane, not across planes.
+        sampling = (*(1e9,) * (len(plane) - 2), 1.0, 1.0)
+        if inside.any():
+            found |= ndimage.distance_transform_edt(~inside, sampling=sampling) < width / 2
+    return found
 
 
 def saturated(data: Any) -> Array:
