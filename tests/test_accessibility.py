@@ -20,6 +20,8 @@ from qtpy.QtWidgets import (
     QScrollBar,
 )
 
+pytestmark = pytest.mark.screen
+
 CONTROLS = (QAbstractButton, QAbstractSlider, QAbstractSpinBox, QComboBox, QLineEdit, QListWidget)
 
 

@@ -473,7 +473,10 @@ class Dock(Section):
     def _reported(self, report: Report, left: float | None) -> None:
         update = report.update
         self.foot.show_progress(update.done)
-        self.foot.say(update.message + ("" if left is None else f", about {left:.0f} s left"))
+        more = "" if left is None else f", about {left:.0f} s left"
+        if groups.is_compiling():
+            more = " (compiling, the first time on this machine: some 20 s)"
+        self.foot.say(update.message + more)
         if update.noise is not None:
             self.restore_section.show_noise(update.noise)
         if update.learned is not None:

@@ -8,6 +8,7 @@ of which the first ``n_flat`` are constant over the patch.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
@@ -226,8 +227,26 @@ def get() -> Any:
     return kernels.choose(_PLAIN, _COMPILED)
 
 
+_LOADING = 2.0  # seconds in which what an earlier run compiled is there
+_started: list[float] = []  # when the warm-ups began that have not ended
+
+
+def is_compiling() -> bool:
+    """Whether the passes are being compiled, which happens once on a machine."""
+    return any(time.monotonic() - start > _LOADING for start in tuple(_started))
+
+
 def warm_up() -> None:
     """Compile, or load what an earlier run compiled: some fifteen seconds the first time ever."""
+    start = time.monotonic()
+    _started.append(start)
+    try:
+        _run_once()
+    finally:
+        _started.remove(start)
+
+
+def _run_once() -> None:
     passes = get()
     coefficients = np.random.default_rng(0).standard_normal((25, 6)).astype(np.float32)
     total, weights = np.zeros_like(coefficients), np.zeros(25, np.float32)
