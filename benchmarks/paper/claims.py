@@ -96,9 +96,10 @@ def always_above(ours, theirs, key="psnr", cases=("data", "R"), match=None, wher
         if not found:
             return untested(f"no case with both {ours} and {theirs}")
         above = sum(lead > least for lead in found.values())
+        words = f"{least:+g} dB or more" if least else "above"
         return verdict(
-            f"{ours} above {theirs} in {above} of {len(found)} cases, "
-            f"by {_range(found.values())} dB",
+            f"{ours} against {theirs}: {words} in {above} of {len(found)} cases, "
+            f"{_range(found.values())} dB",
             above == len(found),
         )
 
