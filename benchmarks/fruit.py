@@ -11,6 +11,7 @@ import numpy as np
 
 from benchmarks import contenders
 from benchmarks.data import load_lcne
+from benchmarks.quality import psnr
 from benchmarks.systems import sporco_systems
 from benchmarks.systems.base import Task
 from napari_scsc import SCSC
@@ -61,11 +62,6 @@ class Curves:
     def of(self, name, method, seed=0):
         wanted = (name, method, seed)
         return [r for r in self.rows if (r["set"], r["method"], r["seed"]) == wanted]
-
-
-def psnr(image, reconstruction):
-    """The paper's: peak 1, over all pixels of the preprocessed image."""
-    return 20 * np.log10(np.sqrt(image.size) / np.linalg.norm(image - reconstruction))
 
 
 def _model(seed, arguments):

@@ -13,8 +13,8 @@ import numpy as np
 
 from benchmarks import peers
 from benchmarks.data import load_array, load_images
-from benchmarks.fruit import psnr
 from benchmarks.preprocessing import grey
+from benchmarks.quality import psnr
 from napari_scsc import inpaint
 
 _QUALITIES = ("fast", "balanced", "best")

@@ -21,7 +21,7 @@ from skimage.restoration import (
     inpaint_biharmonic,
 )
 
-from benchmarks.fruit import psnr
+from benchmarks.quality import psnr
 
 cv2.setNumThreads(1)
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from benchmarks.fruit import psnr
 from benchmarks.paper import sets
+from benchmarks.quality import psnr
 from benchmarks.systems import SYSTEMS
 from benchmarks.systems.base import Task
 from napari_scsc import SCSC, FilterBank, ZeroCodeWarning

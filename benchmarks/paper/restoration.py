@@ -7,12 +7,12 @@ import numpy as np
 from scipy import ndimage
 
 from benchmarks.data import load_images
-from benchmarks.fruit import psnr
 from benchmarks.paper import figures, learning
 from benchmarks.paper.claims import Claim, chosen, distinct, mean, untested, values, verdict
 from benchmarks.paper.plans import learn
 from benchmarks.paper.units import Unit
 from benchmarks.preprocessing import grey
+from benchmarks.quality import psnr
 from napari_scsc import ZeroCodeWarning
 
 TITLE = "Table 5: image denoising and inpainting"
