@@ -1,5 +1,7 @@
 """Make the pictures of the documentation from the real window, in a dark and a light theme.
 
+``tour`` is a film: a sample is opened, its filters appear, it is denoised.
+
     python scripts/screenshots.py [name ...]
 
 Without names, all of them. Where there is no screen, a virtual one is started with xvfb-run. The
@@ -22,6 +24,8 @@ from typing import Any
 FOLDER = Path(__file__).parents[1] / "docs" / "images"
 SIZE = 1400, 900
 COLOURS = 256  # of a picture's palette
+FILM = 1200, 760, 96  # width and height of the film's window, colours of its palette
+FRAMES = 12  # of the work itself, at most
 PAPER = "the paper's (SCSC)"
 
 
@@ -238,6 +242,55 @@ def take(scene: Callable[[Any, Any], None], folder: Path) -> None:
     _process(0.2)
 
 
+def film(folder: Path) -> None:
+    """Open a noisy sample, denoise it, and keep what was to be seen on the way."""
+    from napari.settings import get_settings
+    from PIL import Image
+
+    import napari_scsc
+
+    get_settings().appearance.theme = "dark"
+    viewer, dock = napari_scsc.open()
+    viewer.window.resize(*FILM[:2])
+    _open(viewer, "noisy_tissue")
+    _process(1)
+    frames, seconds = [_window(viewer)], [2.0]
+    dock.effort = "thorough"
+    dock.learn()
+    for work in (None, dock.denoise):
+        if work:
+            work()
+        while dock.busy:
+            _process(0.25)
+            frames.append(_window(viewer))
+            seconds.append(0.25)
+    _scroll_to(dock, dock.restore_section)
+    _process(1)
+    frames.append(_window(viewer))
+    seconds.append(4.0)
+    kept = _spread(len(frames), FRAMES + 2)
+    palette = frames[-1].quantize(FILM[2], method=Image.Quantize.MAXCOVERAGE)
+    few = [frames[i].quantize(palette=palette, dither=Image.Dither.NONE) for i in kept]
+    times = [round(1000 * max(seconds[i], 0.5)) for i in kept]
+    path = folder / "tour.gif"
+    few[0].save(path, save_all=True, append_images=few[1:], duration=times, loop=0, optimize=True)
+    print(f"  {path}: {path.stat().st_size / 1000:.0f} kB", flush=True)
+    viewer.close()
+    _process(0.2)
+
+
+def _spread(total: int, most: int) -> list[int]:
+    """So many of the numbers below ``total``, the first and the last among them."""
+    count = min(total, most)
+    return [round(i * (total - 1) / (count - 1)) for i in range(count)]
+
+
+def _window(viewer: Any) -> Any:
+    from PIL import Image
+
+    return Image.fromarray(viewer.screenshot(canvas_only=False, flash=False)[..., :3])
+
+
 def _save(picture: Any, path: Path) -> None:
     """Write a picture with few colours: a third of the size, and nobody sees it."""
     from PIL import Image
@@ -249,7 +302,7 @@ def _save(picture: Any, path: Path) -> None:
 
 def main() -> None:
     """Take the pictures that were asked for."""
-    known = {scene.__name__.replace("_", "-"): scene for scene in SCENES}
+    known = {scene.__name__.replace("_", "-"): scene for scene in SCENES} | {"tour": None}
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", metavar="name", help=", ".join(known))
     parser.add_argument("--out", type=Path, default=FOLDER, help="folder for the pictures")
@@ -264,7 +317,10 @@ def main() -> None:
         # napari reads it when it is first imported.
         os.environ["NAPARI_CONFIG"] = str(Path(settings) / "settings.yaml")
         for name in arguments.names or known:
-            take(known[name], arguments.out)
+            if scene := known[name]:
+                take(scene, arguments.out)
+            else:
+                film(arguments.out)
 
 
 def _on_a_virtual_screen() -> int:

@@ -212,7 +212,7 @@ def test_nothing_to_work_on_is_said(make_dock):
 def test_axes_that_cannot_be_guessed_are_asked_for(make_dock):
     volume = np.random.default_rng(0).normal(size=(12, 40, 40)).astype(np.float32)
     _, dock = make_dock(volume)
-    assert "choose one" in dock.about
+    assert "Choose a kind" in dock.about
     dock.kind = "stack"
     assert "12 x 40 x 40" in dock.about
 

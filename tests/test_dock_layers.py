@@ -458,8 +458,7 @@ def test_mask_of_another_shape_is_refused_in_words(make_light_dock):
 HOPELESS = {
     "constant": (np.full((32, 32), 7, np.uint8), {}, "constant"),
     "all NaN": (np.full((32, 32), np.nan, np.float32), {"contrast_limits": (0, 1)}, "missing"),
-    "one plane": (noisy_cells((1, 32, 32)), {"axis_labels": ("z", "y", "x")}, "axis 'z' has 1"),
-    "one column": (noisy_cells()[:, :1], {}, "axis 'x' has 1"),
+    "two columns": (noisy_cells()[:, :2], {}, "axis 'x' has 2"),
     "boolean": (np.eye(32, dtype=bool), {}, "True and False"),
 }
 
@@ -760,3 +759,82 @@ def test_source_is_explained_where_there_is_no_result(make_light_dock):
     dock.explain((7, 9))
     finish(dock)
     assert explained(dock) == ((7, 9), pytest.approx(viewer.layers["mine"].data[7, 9]))
+
+
+# --- axes of length 1 -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("part", "labels"),
+    [(np.s_[None], None), (np.s_[None], ("z", "y", "x")), (np.s_[None, None], None)],
+)
+def test_axes_of_length_one_are_no_question(make_light_dock, part, labels):
+    image = noisy_cells()
+    looks = {} if labels is None else {"axis_labels": labels}
+    viewer, dock = make_light_dock(image, name="plain")
+    viewer.add_image(image[part], name="as the microscope wrote it", **looks)
+    results = []
+    for name in ("plain", "as the microscope wrote it"):
+        dock.sources = [name]
+        dock.bank = None
+        dock.denoise()
+        finish(dock)
+        results.append(dock.result.data)
+    np.testing.assert_array_equal(results[1], results[0][part])
+
+
+# --- the original ---------------------------------------------------------------------------------
+
+
+def test_original_is_seen_whatever_results_there_are(make_light_dock):
+    viewer, dock = make_light_dock(noisy_cells(), name="cells")
+    viewer.add_image(noisy_cells(), name="another", visible=False)
+    dock.sources = ["cells"]
+    dock.denoise()
+    finish(dock)
+    dock.preview()
+    finish(dock)
+    viewer.layers["cells"].visible = False
+    before = {layer.name: layer.visible for layer in viewer.layers}
+    dock.compare_section.show_original(True)
+    dock.compare_section.show_original(True)  # a key that is held is pressed again and again
+    seen = [layer.name for layer in viewer.layers if layer.visible]
+    assert seen == ["cells"]
+    dock.compare_section.show_original(False)
+    assert {layer.name: layer.visible for layer in viewer.layers} == before
+
+
+def test_result_takes_the_place_of_its_preview(make_light_dock):
+    viewer, dock = make_light_dock(noisy_cells(), name="cells")
+    dock.preview()
+    finish(dock)
+    assert "preview of 64 x 64" in dock.message
+    dock.denoise()
+    finish(dock)
+    assert [layer.name for layer in viewer.layers] == ["cells", "cells · denoised"]
+    assert "cells · denoised" in dock.message
+
+
+def test_what_was_said_of_another_image_is_forgotten(make_light_dock):
+    viewer, dock = make_light_dock(noisy_cells(), name="cells")
+    dock.denoise()
+    finish(dock)
+    assert dock.noise
+    assert dock.message
+    viewer.add_image(noisy_cells(), name="others")
+    dock.sources = ["others"]
+    assert not dock.noise
+    assert not dock.message
+
+
+def test_script_of_what_failed_is_not_kept(make_light_dock):
+    viewer, dock = make_light_dock(noisy_cells(), name="cells")
+    dock.denoise()
+    finish(dock)
+    good = dock.script
+    viewer.add_labels(np.zeros((64, 64), int), name="empty")
+    dock.missing_layer = "empty"
+    dock.inpaint()
+    finish(dock)
+    assert "choose a Labels or Shapes layer" in dock.message
+    assert dock.script == good

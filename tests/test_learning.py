@@ -19,7 +19,7 @@ import psutil
 import pytest
 import zarr
 
-from napari_scsc import FileFormatError, LatticeSCSC, iter_learn, learn, samples
+from napari_scsc import FileFormatError, LatticeSCSC, iter_denoise, iter_learn, learn, samples
 from napari_scsc.restore import job, learning, sampling
 from napari_scsc.restore.source import open_image
 
@@ -614,6 +614,13 @@ def test_run_on_a_cluster_can_be_resumed_elsewhere(client, tmp_path):
 
 
 # --- what denoising and inpainting learn --------------------------------------------------------
+
+
+def test_psnr_on_the_way_is_relative_to_the_range_of_the_image():
+    image = 1000 * noisy((96, 96))
+    alone = [u.learned.psnr for u in iter_learn([image], kind="image") if u.learned]
+    while_restoring = [u.learned.psnr for u in iter_denoise(image, kind="image") if u.learned]
+    assert abs(np.median(alone) - np.median(while_restoring)) < 2
 
 
 def test_learning_while_restoring_is_the_learner_on_the_tiles_it_draws():

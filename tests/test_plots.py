@@ -472,13 +472,13 @@ def bar_colours(plots, row):
 
 def test_without_an_explanation_the_tab_says_how_to_get_one(plots, qtbot):
     show(plots, qtbot, EXPLAIN)
-    assert "Click a pixel" in plots.explain.headline.text()
+    assert "click a pixel" in plots.explain.headline.text()
     plots.show_explanation(make_explanation())
     settle(plots, qtbot)
     assert "Click a pixel" not in plots.explain.headline.text()
     plots.show_explanation(None)
     settle(plots, qtbot)
-    assert "Click a pixel" in plots.explain.headline.text()
+    assert "click a pixel" in plots.explain.headline.text()
     assert not plots.explain.list.isVisible()
 
 

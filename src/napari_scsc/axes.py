@@ -162,9 +162,37 @@ def resolve(
                 f"array has the shape {tuple(shape)}: say which is which with axes=..."
             )
         return preset
+    kept = long_axes(shape)
+    if len(kept) < n:
+        own = None if labels is None or len(labels) != n else [labels[i] for i in kept]
+        found = resolve([shape[i] for i in kept], labels=own, name=name, rgb=rgb)
+        return with_short_axes(found, shape)
     if labels is not None and len(labels) == n and all(_meaning(label) for label in labels):
         return _from_labels(tuple(labels), n, None, rgb)
     return _from_shape(tuple(shape), name, rgb)
+
+
+def long_axes(shape: Sequence[int]) -> list[int]:
+    """Positions of the axes that are longer than 1; of all, if none is.
+
+    Files of microscopes have all five axes, of which only some mean something.
+    """
+    return [i for i, n in enumerate(shape) if n > 1] or list(range(len(shape)))
+
+
+def with_short_axes(found: Axes, shape: Sequence[int], labels: Sequence[str] | None = None) -> Axes:
+    """Axes of the whole array, from those of its ``long_axes``: the others are sample axes.
+
+    ``labels`` are names for all of them; a sample axis keeps its name.
+    """
+    names = list(labels or (f"axis {i}" for i in range(len(shape))))
+    roles: list[Role] = ["sample"] * len(shape)
+    for i, label, role in zip(long_axes(shape), found.labels, found.roles, strict=True):
+        roles[i] = role
+        # Each position by itself: that does not change what the axis is.
+        if label != "n" or labels is None or names[i] in found.labels:
+            names[i] = label
+    return Axes(found.kind, tuple(names), tuple(roles))
 
 
 def _preset(kind: str) -> Axes:

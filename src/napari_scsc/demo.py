@@ -103,7 +103,8 @@ def _without_window(folder: Path) -> None:
     photons = rng.poisson(200 * clean) + rng.normal(100, 4, clean.shape)
     counts = np.clip(np.round(photons), 0, 65535).astype(np.uint16)
     denoised, learned = _run(iter_denoise(counts), "denoised")
-    print(f"  {_psnr(counts, 200 * clean + 100)} -> {_psnr(denoised, 200 * clean + 100)}")
+    truth = 200 * clean + 100
+    print(f"  PSNR against the truth: {_psnr(counts, truth)} -> {_psnr(denoised, truth)}")
 
     print("The same picture with a third of its pixels, two columns and a scratch missing")
     missing = rng.random(clean.shape) < 1 / 3
@@ -111,7 +112,7 @@ def _without_window(folder: Path) -> None:
     missing[np.arange(40, 290), np.arange(40, 290) // 2] = True
     holes = np.where(missing, np.nan, clean)
     filled, _ = _run(iter_inpaint(holes, quality="fast"), "filled")
-    print(f"  {_psnr(filled, clean)}")
+    print(f"  PSNR against the truth: {_psnr(filled, clean)}")
 
     files = {
         "noisy-and-denoised.png": _side_by_side(counts, denoised),
@@ -134,7 +135,8 @@ def _run(updates: Updates, what: str) -> tuple[Array, Update]:
         learned = update.learned or learned
         if update.stage == "noise" and update.noise and update.noise.sigma:
             noise = update.noise
-            print(f"  noise: {noise.sigma:.3g}, variance a unit of brightness: {noise.gain:.3g}")
+            grows = ", growing with brightness" if noise.depends_on_signal else ""
+            print(f"  noise found: {noise.sigma:.3g} counts{grows}")
     assert learned is not None
     print(
         f"  {len(learned.B)} base filters learned from {learned.sample} tiles, "

@@ -77,14 +77,11 @@ def open_input(
 
 
 def meaning_of(image: Opened, kind: str | None, axes: str | None) -> Axes:
-    """What the axes are: as the user says, else as the file does. Those of length 1 are put aside.
-
-    Files of microscopes have all five axes, of which only some mean something.
-    """
-    from napari_scsc.axes import Axes, resolve
+    """What the axes are: as the user says, else as the file does; those of length 1 put aside."""
+    from napari_scsc.axes import long_axes, resolve, with_short_axes
 
     shape, own, found = tuple(image.array.shape), image.labels, None
-    kept = [i for i, n in enumerate(shape) if n > 1] or list(range(len(shape)))
+    kept = long_axes(shape)
     lengths = [shape[i] for i in kept]
     if axes is not None:
         if len(axes) == len(shape):
@@ -95,14 +92,7 @@ def meaning_of(image: Opened, kind: str | None, axes: str | None) -> Axes:
             found = resolve(lengths, kind, [own[i] for i in kept])
     if found is None:
         found = resolve(lengths, kind, name=image.name)
-    labels = list(own or (f"axis-{i}" for i in range(len(shape))))
-    roles: list[Any] = ["sample"] * len(shape)
-    for i, label, role in zip(kept, found.labels, found.roles, strict=True):
-        roles[i] = role
-        # Each position by itself: that does not change what the axis is.
-        if label != "n" or own is None or own[i] in found.labels:
-            labels[i] = label
-    return Axes(found.kind, tuple(labels), tuple(roles))
+    return with_short_axes(found, shape, own)
 
 
 def targets_of(

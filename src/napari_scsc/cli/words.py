@@ -34,7 +34,7 @@ _TRANSLATED = (
     (r"""\b(\w+)=["']([\w-]+)["']""", r"--\1 \2"),
     (r"again with resume\b", "again with --resume"),
     (r"the same arguments", "the same options"),
-    (r"the same memory", "the same --memory and --jobs"),
+    (r"the same memory", "the same --memory"),
     (r"name one of them as a sample or joint axis", "call one of them n in --axes"),
     (r"drop the axis, or choose another kind", "choose another --kind or --axes"),
     (r"\bn_(base|filters)\b", r"--n-\1"),

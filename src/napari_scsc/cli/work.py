@@ -123,24 +123,32 @@ def follow(updates: Updates, what: str) -> RestoreUpdate:
 
 @contextmanager
 def _progress(what: str) -> Iterator[Callable[[float, str], None]]:
-    if is_terminal(sys.stderr):
-        from tqdm import tqdm
+    from tqdm import tqdm
 
+    if is_terminal(sys.stderr):
         layout = "{desc}: {percentage:3.0f}%|{bar}| {elapsed}<{remaining}{postfix}"
         with tqdm(total=1.0, desc=what, bar_format=layout, file=sys.stderr) as bar:
 
             def show(done: float, message: str) -> None:
+                bar.initial = bar.initial or done  # what a resumed run has found took no time
                 bar.n = done
                 bar.set_postfix_str(message)
 
             yield show
         return
     told, when = -1.0, 0.0
+    begun = time.monotonic()
+    first: float | None = None
 
     def tell(done: float, message: str) -> None:
-        nonlocal told, when
+        nonlocal told, when, first
+        first = done if first is None else first
         if done >= told + 0.1 or done == 1 > told or time.monotonic() > when + 60:
             told, when = done, time.monotonic()
-            click.echo(f"{what}: {done:.0%} {message}", err=True)
+            left = ""
+            if first < done < 1:
+                seconds = (when - begun) * (1 - done) / (done - first)
+                left = f", {tqdm.format_interval(seconds)} left"
+            click.echo(f"{what}: {done:.0%} {message}{left}", err=True)
 
     yield tell

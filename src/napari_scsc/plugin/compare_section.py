@@ -25,17 +25,19 @@ class CompareSection(Section):
         super().__init__()
         self._viewer = viewer
         self._shown: Restoring | None = None
+        self._held: list[tuple[Any, bool]] = []  # layers, and whether they were visible
         self.reference = ComboBox(
             label="reference",
             choices=self._images,
-            tooltip="A clean version of the same data: PSNR and SSIM of the result against it",
+            tooltip="A clean version of the same data: PSNR and SSIM of the result against it; "
+            "the higher, the closer",
         )
         self._chosen = LayerChoice(self.reference, viewer)
         self.reference.changed.connect(lambda _value: self.compare())
         self._scores = label()
         self._scores.hide()
         self.hold = self.button(
-            "Hold to see the original", f"The result is hidden while you hold it, or {KEY}"
+            "Hold to see the original", f"The results are hidden while you hold it, or {KEY}"
         )
         self.hold.pressed.connect(lambda: self.show_original(True))
         self.hold.released.connect(lambda: self.show_original(False))
@@ -49,12 +51,13 @@ class CompareSection(Section):
     def show_result(self, restored: Restoring | None) -> None:
         """Be about that result from now on."""
         self._shown = restored
-        self.hold.setEnabled(restored is not None and restored.layer is not None)
+        self.hold.setEnabled(self._result() is not None)
         self.compare()
 
     def reset_choices(self) -> None:
         """Read the layers that may be references again."""
         self._chosen.reset()
+        self.hold.setEnabled(self._result() is not None)
 
     @property
     def scores(self) -> str:
@@ -71,8 +74,10 @@ class CompareSection(Section):
         self._measuring.forget()
         self._say("")
         name = self.reference.value
-        result = None if self._shown is None else self._shown.layer
+        result = self._result()
         if result is None or name in (None, NO_LAYER) or name not in self._viewer.layers:
+            return
+        if self._shown is not None and self._shown.preview:  # a part of the image only
             return
         pair = (result.data, self._viewer.layers[name].data)
 
@@ -86,10 +91,23 @@ class CompareSection(Section):
         self._measuring.run(measure, self._say)
 
     def show_original(self, yes: bool) -> None:
-        """Hide the result, or show it again."""
+        """Show the original and none of its results, or all as it was before."""
+        if not yes:
+            for layer, visible in self._held:
+                layer.visible = visible
+            self._held = []
+        elif not self._held and self._shown is not None and self._result() is not None:
+            source = self._shown.source.layer_id
+            for layer in self._viewer.layers:
+                is_source = str(layer.unique_id) == source
+                if is_source or layers.source_of(layer) == source:
+                    self._held.append((layer, layer.visible))
+                    layer.visible = is_source
+
+    def _result(self) -> Image | None:
+        """The layer of the result, if it is still there."""
         result = None if self._shown is None else self._shown.layer
-        if result is not None and result in self._viewer.layers:
-            result.visible = not yes
+        return result if result in self._viewer.layers else None
 
     def show_residual(self, restored: Restoring) -> None:
         """Add what was taken away as a layer, once it is computed."""

@@ -42,20 +42,15 @@ class Foot(Section):
         self.save_button = self.button("Save filters", "", save)
         self.layer_button = self.button("Filters to layer", "", to_layer)
         self.copy_button = self.button("Copy script", "", copy)
+        self.load_button = self.button("Load filters", "", load)
+        self.reset_button = self.button("Reset", "", reset)
         self.fill(
             self.bar,
             self._message,
             self.restore_button,
             row(self.pause_button, self.stop_button),
-            row(
-                self.save_button,
-                self.button("Load filters", "Read base filters from a file", load),
-            ),
-            row(
-                self.layer_button,
-                self.copy_button,
-                self.button("Reset", "Forget the filters; every field as at first", reset),
-            ),
+            row(self.save_button, self.load_button),
+            row(self.layer_button, self.copy_button, self.reset_button),
         )
         layout: Any = self.layout()
         layout.setContentsMargins(8, 4, 8, 8)
@@ -87,15 +82,18 @@ class Foot(Section):
     def show_state(self, busy: bool, paused: bool, has_filters: bool, has_script: bool) -> None:
         """Which buttons can be pressed."""
         self.pause_button.setText("Resume" if paused else "Pause")
-        nothing, no_filters = "Nothing runs", "There are no filters yet: learn some first"
+        nothing, wait = "Nothing runs", "Something is running: stop it first"
+        no_filters = "There are no filters to keep yet (those of a preview are not): learn some"
         allow(self.pause_button, busy, "Hold what runs, or let it go on", nothing)
         allow(self.stop_button, busy, "Stop; what was done so far stays", nothing)
         allow(self.save_button, has_filters, "Write the base filters B to a file", no_filters)
         allow(self.layer_button, has_filters, "Show the base filters B as a layer", no_filters)
+        allow(self.load_button, not busy, "Read base filters from a file", wait)
+        allow(self.reset_button, not busy, "Forget the filters; every field as at first", wait)
         allow(
             self.copy_button,
             has_script,
-            "The lines that do again what was done last",
+            "Copy the Python lines that do again what was done last",
             "Nothing was done yet",
         )
 

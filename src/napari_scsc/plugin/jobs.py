@@ -13,6 +13,7 @@ from napari.utils import cancelable_progress
 from qtpy.QtCore import QObject, Signal
 
 from napari_scsc.restore.job import RestoreUpdate, Updates
+from napari_scsc.results import Update
 
 _EVERY = 0.08  # seconds between two reports: no more than the screen can show
 
@@ -28,6 +29,8 @@ class Report:
     update: RestoreUpdate
     changed: bool
     """Whether a part of the result was written meanwhile."""
+    learned: tuple[Update, ...] = ()
+    """What each of the samples learned from meanwhile gave."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,21 +83,25 @@ def _working(
     """In the worker's thread. Raises nothing: napari swallows RuntimeErrors of generators."""
     last: RestoreUpdate | None = None
     changed = False
+    learned: list[Update] = []
     said = 0.0
     try:
         for update in start(control.tick):
             last = update
             changed = changed or update.region is not None
+            if update.learned is not None:
+                learned.append(update.learned)
             now = time.monotonic()
             if now - said >= _EVERY or update.stage in ("noise", "done"):
                 said = now
-                yield Report(update, changed)
+                yield Report(update, changed, tuple(learned))
                 changed = False
+                learned.clear()
             control.tick()
         return Outcome("done", last)
     except Stopped:
-        if last is not None and changed:
-            yield Report(last, changed)
+        if last is not None and (changed or learned):
+            yield Report(last, changed, tuple(learned))
         return Outcome("stopped", last)
     except Exception as error:  # the user is told, whatever it was
         return Outcome("failed", last, error)

@@ -81,7 +81,7 @@ def guess(layer: Image) -> Axes:
         return PRESETS[kind]
     try:
         return resolve(shape, labels=labels, name=layer.name, rgb=layer.rgb)
-    except ValueError as error:
+    except ValueError:
         if not layer.rgb:
             kinds = [
                 kind
@@ -90,9 +90,11 @@ def guess(layer: Image) -> Axes:
             ]
             lengths = " x ".join(map(str, shape))
             raise ValueError(
-                f"{layer.name} ({lengths}) could be of the kind {', '.join(kinds)}: choose one"
+                f"What are the axes of {layer.name} ({lengths})? Choose a kind "
+                f"({', '.join(kinds)}), or unfold 'axes' and say it for each of them"
                 if kinds
-                else f"{layer.name} ({lengths}): {error}"
+                else f"What are the axes of {layer.name} ({lengths})? Unfold 'axes' and say it "
+                "for each of them"
             ) from None
     # Colours whose other axes nobody has named: each picture by itself.
     return fallback(shape, rgb=True)
@@ -127,6 +129,12 @@ def find_result(layers: Any, layer_id: str, task: str) -> Image | None:
         if (entry.get("result_of"), entry.get("task")) == (layer_id, task):
             return layer
     return None
+
+
+def source_of(layer: Any) -> str | None:
+    """The id of the layer that this one is a result of; None if it is no result."""
+    entry = dict(layer.metadata).get(OURS)
+    return entry.get("result_of") if isinstance(entry, dict) else None
 
 
 def is_ours(layer: Any) -> bool:

@@ -28,28 +28,35 @@ class LearnSection(Section):
             label="effort",
             choices=list(_TILES),
             value="balanced",
-            tooltip="How much of the layers is learned from: "
-            + ", ".join(f"{name} {n} tiles" for name, n in _TILES.items()),
+            tooltip="How much of the layers Learn looks at: "
+            + ", ".join(f"{name} {n} tiles" for name, n in _TILES.items())
+            + ". 'Learn and denoise' takes what is enough, unless you change this",
         )
         self.model = ComboBox(
             label="model",
             choices=list(_MODELS),
-            tooltip="What kind of filters: orthonormal ones, which restore best, or those of the "
-            "paper, whose few base filters B each sample mixes into many by its weights W",
+            tooltip="Leave it as it is to restore. The paper's model is there for comparison: each "
+            "sample mixes its few base filters B into many by weights W of its own",
         )
-        self.n_base = _whole("base filters", 1000, "R, how many base filters")
+        self.n_base = _whole("base filters", 1000, "How many base filters to learn (R)")
         self.filter_size = _whole("filter size", 64, "Pixels along a side of a filter")
-        self.n_filters = _whole("filters", 1000, "K, how many filters each sample composes")
+        self.n_filters = _whole("filters", 1000, "How many filters each sample mixes (K)")
         self.sparsity = number(
-            "sparsity", 100, "auto", "beta, the price of the code in noise levels: more is sparser"
+            "sparsity",
+            100,
+            "auto",
+            "The higher, the fewer filters are used at each place (beta, in noise levels)",
         )
         self.ball = ComboBox(
             label="ball",
             choices=["l2", "l1"],
-            tooltip="The ball in which each column of W lies: l1 makes mixtures of few filters",
+            tooltip="l1: each filter mixes only a few base filters; l2: any number of them",
         )
         self.passes = SpinBox(
-            label="passes", min=1, max=100, tooltip="How often to go through the tiles"
+            label="passes",
+            min=1,
+            max=100,
+            tooltip="How often to go through the tiles; once is enough for the standard model",
         )
         self.seed = SpinBox(
             label="seed", min=0, max=2**31 - 1, tooltip="The same seed gives the same result"

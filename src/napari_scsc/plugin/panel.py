@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,18 +27,21 @@ from napari_scsc.plugin.foot import Foot, allow
 from napari_scsc.plugin.jobs import Background, Outcome, Report
 from napari_scsc.plugin.learn_section import LearnSection
 from napari_scsc.plugin.parts import Fold, Section
-from napari_scsc.plugin.preferences import preferences
+from napari_scsc.plugin.preferences import Preferences, preferences
 from napari_scsc.plugin.restore_section import RestoreSection
-from napari_scsc.plugin.restoring import Restoring, make_room
+from napari_scsc.plugin.restoring import Restoring, is_for_folder, make_room
 from napari_scsc.plugin.runs import Runs
 from napari_scsc.plugin.source_section import SourceSection
 from napari_scsc.plugin.viewer_link import ViewerLink
+from napari_scsc.plugin.words import in_the_dock
 from napari_scsc.restore import groups
 from napari_scsc.restore.explain import explain
 from napari_scsc.restore.job import Updates
 
 if TYPE_CHECKING:
     import napari
+
+_RUNNING = "A preview or a result is being made, or filters are learned: press Stop first"
 
 
 class Dock(Section):
@@ -74,6 +77,7 @@ class Dock(Section):
         self._restored: Restoring | None = None
         self._again = False  # whether the preview that is being stopped is wanted anew
         self._script = ""
+        self._told_of: str | None = None  # the layer that messages are about
         self._restore_next = False  # when filters were learned that a restoration waits for
         self._explaining = Background(self)
         self._explaining.failed.connect(self._complain)
@@ -161,6 +165,7 @@ class Dock(Section):
         )
         sources = self.source_section.snapshots()
         request = self.learn_section.request(sources[0].axes, self.bank)
+        earlier = self._script
         images = [s.data for s in sources]
         before = self._filters.lines if request.go_on is not None else []
         lines = [*before, *request.lines([s.name for s in sources])]
@@ -170,7 +175,9 @@ class Dock(Section):
         def finish(outcome: Outcome) -> None:
             if outcome.last is not None and outcome.last.bank is not None:
                 self._filters.take(outcome.last.bank, _made_by(lines, outcome), learned=True)
-            self._finish(outcome, f"{self.bank.n_base if self.bank else 'no'} base filters")
+            self._finish(
+                outcome, f"{self.bank.n_base if self.bank else 'no'} base filters", earlier=earlier
+            )
             wanted, self._restore_next = self._restore_next, False
             if wanted and outcome.how == "done" and self._bank_fits():
                 self.attempt(self.restore)
@@ -206,20 +213,23 @@ class Dock(Section):
         layer = self.source_section.ticked()[0]
         source = layers.snapshot(layer, self.source_section.axes_of(layer))
         wishes = preferences()
-        self._refuse_what_cannot_fit(source, wishes.threads)
+        self._refuse_what_cannot_fit(source, wishes)
         request = self.restore_section.request(source, self.bank, self.seed, wishes.threads)
         missing = self.restore_section.missing(layer)
         masks = self.restore_section.mask_words(source.name)
         before = [] if request.bank is None else self._filters.lines
+        earlier = self._script
         self._script = recipes.script([*before, *request.lines(source.name, masks)])
         out = make_room(source, request.task, wishes)
+        preview = layers.find_result(self._viewer.layers, source.layer_id, "preview")
+        if preview is not None:
+            self._viewer.layers.remove(preview)  # it would lie below the result
         self._filters.name_axes(source.axes)
         self._memory.keep()
         lines = self._filters.lines if request.bank else request.bank_lines(source.name, masks)
         verb = "Denoising" if request.task == "denoised" else "Filling"
-        self._start_restoring(
-            Restoring(source, request, request.task, out, self._script), missing, verb, lines
-        )
+        restoring = Restoring(source, request, request.task, out, self._script)
+        self._start_restoring(restoring, missing, verb, lines, earlier)
 
     def preview(self) -> None:
         """Denoise or inpaint what is in view, quickly, into a layer of its own."""
@@ -245,6 +255,7 @@ class Dock(Section):
             found = everything()
             return None if found is None else found[region]
 
+        self._filters.name_axes(source.axes)
         image = arrays.view(source.data)
         out = np.zeros(image.shape, image.dtype)
         self._start_restoring(Restoring(source, request, "preview", out, ""), missing, "Preview")
@@ -252,11 +263,15 @@ class Dock(Section):
     def stop(self) -> None:
         """Stop what runs; what was learned or restored so far stays."""
         self._again = False
+        if self.busy:
+            self.foot.say("Stopping ...")
         self._runs.stop()
 
     def pause(self) -> None:
         """Hold what runs, or let it go on."""
         self._runs.pause()
+        if self.paused:
+            self.foot.say("Paused")
         self._show_state()
 
     def wait(self, timeout: float | None = None) -> bool:
@@ -291,6 +306,7 @@ class Dock(Section):
         self.compare_section.show_result(None)
         self.restore_section.show_noise(None)
         self.foot.say("")
+        self._show_state()
 
     # --- building -------------------------------------------------------------------------------
 
@@ -397,6 +413,11 @@ class Dock(Section):
         self.compare_section.reset_choices()
 
     def _source_changed(self) -> None:
+        first = next(iter(self.source_section.sources), None)
+        if first != self._told_of and not self.busy:  # what was said was about another image
+            self.restore_section.show_noise(None)
+            self.foot.say("")
+        self._told_of = first
         self._reset_choices()
         self._show_cost()
         self._show_state()
@@ -431,8 +452,12 @@ class Dock(Section):
         missing: Callable[[], Any],
         verb: str,
         bank_lines: list[str] | None = None,
+        earlier: str = "",
     ) -> None:
-        """Run it; the filters that it learns on the way are kept unless it is a preview."""
+        """Run it; the filters that it learns on the way are kept unless it is a preview.
+
+        ``earlier`` is the script of what was done before, which stands again if this fails.
+        """
         self._restored = restoring
         self.compare_section.show_result(None)
 
@@ -444,11 +469,12 @@ class Dock(Section):
             restoring.finish(outcome.how, bank)
             if outcome.how == "done" and self.residual and not restoring.preview:
                 self.compare_section.show_residual(restoring)
-            self._finish(outcome, "Done")
+            said = last.remarks if last is not None and outcome.how == "done" else ()
+            remarks = [in_the_dock(remark) for remark in said]
+            self._finish(outcome, "Done", restoring.words, remarks, earlier)
             self.compare_section.show_result(restoring)
-            if last is not None and outcome.how == "done":
-                for remark in last.remarks:
-                    show_warning(remark)
+            for remark in remarks:
+                show_warning(remark)
             if self._again:
                 self._again = False
                 self.attempt(self.preview)
@@ -473,27 +499,39 @@ class Dock(Section):
     def _reported(self, report: Report, left: float | None) -> None:
         update = report.update
         self.foot.show_progress(update.done)
+        if self.paused:
+            return
         more = "" if left is None else f", about {left:.0f} s left"
         if groups.is_compiling():
             more = " (compiling, the first time on this machine: some 20 s)"
         self.foot.say(update.message + more)
         if update.noise is not None:
             self.restore_section.show_noise(update.noise)
-        if update.learned is not None:
-            self.plots.show_update(update.learned)
+        for learned in report.learned:
+            self.plots.show_update(learned)
         if report.changed and self._restored is not None:
             self._restored.show(self._viewer)
 
-    def _finish(self, outcome: Outcome, done: str) -> None:
+    def _finish(
+        self,
+        outcome: Outcome,
+        done: str,
+        what: str = "",
+        remarks: Sequence[str] = (),
+        earlier: str = "",
+    ) -> None:
+        """Say how it ended: what was done, what that is, and what is to be said of it."""
         if not self.busy:
             self.foot.show_progress(None)
         if outcome.how == "failed":
             assert outcome.error is not None
+            self._script = earlier
             self._complain(outcome.error)
         elif outcome.how == "stopped":
             self.foot.say("Stopped; what was done so far is kept")
         else:
-            self.foot.say(f"{done} in {self._runs.spent:.1f} s")
+            words = f"{done} in {self._runs.spent:.1f} s{what}"
+            self.foot.say("\n".join([words, *(f"Note: {remark}" for remark in remarks)]))
         self._show_state()
 
     def _preview_again(self) -> None:
@@ -503,15 +541,22 @@ class Dock(Section):
         if seen or self._runs.get("restore") is not None:
             self.attempt(self.preview)
 
-    def _refuse_what_cannot_fit(self, source: layers.Snapshot, threads: int | None) -> None:
-        task = self.restore_section.wanted
-        cost = recipes.cost(source.data, source.axes, task, self.quality, threads or 1)
+    def _refuse_what_cannot_fit(self, source: layers.Snapshot, wishes: Preferences) -> None:
+        cost = recipes.cost(
+            source.data,
+            source.axes,
+            self.restore_section.wanted,
+            self.quality,
+            wishes.threads or 1,
+            is_for_folder(source.data, wishes),
+        )
         free = psutil.virtual_memory().available
         _refuse_if(
             cost.memory > free,
             f"{source.name} needs {recipes.in_bytes(cost.memory)} of memory, and "
-            f"{recipes.in_bytes(free)} are free: restore a part of it, such as "
-            "viewer.add_image(layer.data[:50])",
+            f"{recipes.in_bytes(free)} are free: name a folder for large results in the "
+            "preferences, restore a part of it, or use the command line, which needs little "
+            "memory: napari-scsc denoise FILE --out clean.ome.zarr",
         )
 
     # --- filters --------------------------------------------------------------------------------
@@ -519,6 +564,10 @@ class Dock(Section):
     def _filters_to_layer(self) -> None:
         if self.bank is not None:
             self._add_layer(readers.bank_layer(self.bank, "base filters"))
+            self.foot.say(
+                f"{self.bank.n_base} filters of {' x '.join(map(str, self.bank.support))} pixels "
+                "are the layer 'base filters', at the origin; zoom in to see them"
+            )
 
     def _add_layer(self, made: Any) -> None:
         layer = Layer.create(*made)
@@ -543,9 +592,7 @@ class Dock(Section):
     # --- showing --------------------------------------------------------------------------------
 
     def _show_cost(self) -> None:
-        self.source_section.show_cost(
-            self.restore_section.wanted, self.quality, preferences().threads
-        )
+        self.source_section.show_cost(self.restore_section.wanted, self.quality, preferences())
 
     def _show_state(self, _value: Any = None) -> None:
         """Which buttons can be pressed, and what they will do."""
@@ -556,16 +603,20 @@ class Dock(Section):
         name = "" if why else self.source_section.ticked()[0].name
         self.foot.restore_button.setText(words)
         for button, job, tip in (
-            (self.learn_section.start, "learn", "Learn base filters B from the ticked layers"),
+            (self.learn_section.start, "learn", "Learn base filters (B) from the ticked layers"),
             (
                 self.foot.restore_button,
                 "restore",
                 f"{words} {name} into a new layer; your layer stays as it is",
             ),
-            (self.restore_section.preview, "restore", "Restore what is in view, quickly"),
+            (
+                self.restore_section.preview,
+                "restore",
+                "Restore what is in view, quickly; again whenever the strength changes",
+            ),
         ):
-            running = self._runs.get(job) is not None
-            allow(button, not why and not running, tip, why or "It is running: stop it first")
+            running = self._runs.get(job) or (self._runs.get("learn") and self._restore_next)
+            allow(button, not why and not running, tip, why or _RUNNING)
         self.foot.show_state(self.busy, self.paused, self.bank is not None, bool(self._script))
 
     def _bank_fits(self) -> bool:
@@ -576,7 +627,7 @@ class Dock(Section):
         return self._filters.fit(layers.snapshot(layer, self.source_section.axes_of(layer)))
 
     def _complain(self, error: Exception | str) -> None:
-        words = str(error) or type(error).__name__
+        words = in_the_dock(str(error)) or type(error).__name__
         self.foot.say(f"That did not work: {words}")
         show_error(f"napari-scsc: {words}")
 

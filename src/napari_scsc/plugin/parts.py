@@ -61,6 +61,8 @@ class Fold(QWidget):
         self.head.setAutoRaise(True)
         self.head.setCheckable(True)
         self.head.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly)
+        self.head.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
+        self.head.setMinimumWidth(1)  # a long title must not widen the dock
         font = self.head.font()
         font.setBold(section)
         self.head.setFont(font)
@@ -70,7 +72,7 @@ class Fold(QWidget):
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(2)
         line = QHBoxLayout()
-        line.addWidget(self.head)
+        line.addWidget(self.head, 1)
         line.addStretch()
         column.addLayout(line)
         column.addWidget(self.inside)
@@ -95,6 +97,7 @@ class Fold(QWidget):
         )
         self.setSizePolicy(QSizePolicy.Policy.Preferred, height)
         self.head.setText(f"{'▾' if unfolded else '▸'} {self._title}")
+        self.head.setToolTip(self._title)
         self.head.setAccessibleName(f"{self._title}, {'unfolded' if unfolded else 'folded'}")
 
 

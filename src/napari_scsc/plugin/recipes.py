@@ -38,6 +38,8 @@ _NAMES = {
     "napari_scsc.plugin.layers": ("missing_from", "saturated"),
 }
 
+_WHERE = '# For the console of napari, or a script in which "viewer" has these layers.'
+
 Tick = Callable[[], None]
 
 
@@ -90,11 +92,16 @@ class Restore:
 
     def lines(self, name: str, masks: list[str]) -> list[str]:
         """What does the same with the layer of that name; leaves ``result``."""
-        return [self._image(name), f"result = {self._function}({self._arguments(masks)})"]
+        return [
+            self._image(name),
+            f"result = {self._function}({self._arguments(masks)})",
+            f"# viewer.add_image(result, scale=viewer.layers[{name!r}].scale)",
+        ]
 
     def bank_lines(self, name: str, masks: list[str]) -> list[str]:
         """What learns the same filters on the way; leaves ``bank``."""
         return [
+            "# The filters, as they were learned on the way:",
             self._image(name),
             f"*_, last = iter_{self._function}({self._arguments(masks)})",
             "bank = last.bank",
@@ -124,7 +131,7 @@ def script(lines: list[str]) -> str:
         used = [n for n in names if re.search(rf"(?<![\w.]){n}\b", text)]
         if used:
             imports.append(f"from {module} import {', '.join(used)}")
-    return "\n".join([*imports, "", text, ""])
+    return "\n".join([_WHERE, *imports, "", text, ""])
 
 
 def _call(first: str, axes: Axes, names: dict[str, str], options: dict[str, Any]) -> str:
@@ -172,8 +179,10 @@ def describe(data: Any, axes: Axes) -> str:
     return f"{' x '.join(map(str, image.shape))} {image.dtype} · {in_bytes(size)} · {axes.kind}"
 
 
-def cost(data: Any, axes: Axes, task: str, quality: plan.Quality, threads: int) -> Cost:
-    """What restoring the data will take."""
+def cost(
+    data: Any, axes: Axes, task: str, quality: plan.Quality, threads: int, on_disk: bool = False
+) -> Cost:
+    """What restoring the data will take; ``on_disk``: the result is not in memory."""
     image = arrays.view(data)
     lengths: dict[str, list[int]] = {"shift": [], "joint": [], "sample": []}
     for n, role in zip(image.shape, axes.roles, strict=True):
@@ -182,7 +191,8 @@ def cost(data: Any, axes: Axes, task: str, quality: plan.Quality, threads: int) 
     samples = math.prod(lengths["sample"])
     one = math.prod(lengths["shift"]) * math.prod(lengths["joint"])
     # The result, the blend of one sample with its weights, and the arrays of one tile.
-    memory = one * samples * image.dtype.itemsize + 8 * one + work.memory
+    result = 0 if on_disk else one * samples * image.dtype.itemsize
+    memory = result + 8 * one + work.memory
     rounds = 1 if task == "denoised" else _ROUNDS
     return Cost(memory, rounds * samples * work.seconds / threads, samples * work.tiles)
 
@@ -197,7 +207,7 @@ def in_bytes(n: float) -> str:
 
 
 def _time(seconds: float) -> str:
-    if seconds < 10:
+    if seconds < 3:
         return "a few seconds"
     if seconds < 100:
         return f"about {round(seconds)} s"

@@ -82,8 +82,8 @@ class RestoreSection(Section):
         self.method = ComboBox(
             label="method",
             choices=list(_METHODS),
-            tooltip="Groups of similar patches restore best; the paper's code W Z is there to "
-            "compare",
+            tooltip="Groups of similar patches restore best; the paper's own method is there for "
+            "comparison",
         )
         self._redo = QTimer(self)
         self._redo.setSingleShot(True)
@@ -177,13 +177,16 @@ class RestoreSection(Section):
         return words
 
     def show_noise(self, noise: Noise | None) -> None:
-        """Say what noise was found."""
-        self._noise.setVisible(noise is not None and noise.sigma > 0)
-        if noise is not None:
-            sure = "" if noise.sure else " (not sure: give it if you know it)"
-            mean = "mean " if noise.depends_on_signal else ""
-            grows = ", grows with brightness" if noise.depends_on_signal else ""
-            self._noise.setText(f"noise found: {mean}{noise.sigma:.4g}{grows}{sure}")
+        """Say what noise was found; what the user gave needs no telling."""
+        found = noise if noise is not None and noise.sigma > 0 and not self.sigma.value else None
+        words = ""
+        if found is not None:
+            sure = "" if found.sure else " (not sure: type it in if you know it)"
+            mean = "mean " if found.depends_on_signal else ""
+            grows = ", grows with brightness" if found.depends_on_signal else ""
+            words = f"noise found: {mean}{found.sigma:.4g}{grows}{sure}"
+        self._noise.setText(words)
+        self._noise.setVisible(bool(words))
 
     @property
     def noise(self) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import re
 import time
 from dataclasses import dataclass, field
@@ -39,6 +40,14 @@ class Restoring:
     def preview(self) -> bool:
         """Whether it is only about what is in view."""
         return self.task == "preview"
+
+    @property
+    def words(self) -> str:
+        """Where the result is, as the end of a sentence."""
+        if not self.preview:
+            return "" if self.layer is None else f": layer '{self.layer.name}'"
+        lengths = " x ".join(map(str, arrays.view(self.source.data).shape))
+        return f": a preview of {lengths}"
 
     def show(self, viewer: Any) -> None:
         """Show what is there of the result; the first time, in the layer that is meant for it."""
@@ -87,11 +96,17 @@ class Restoring:
         return layers.result_arguments(self.source, self.task, recipe)
 
 
+def is_for_folder(data: Any, wishes: Preferences) -> bool:
+    """Whether a result of that size goes to the folder for large results."""
+    image = arrays.view(data)
+    size = math.prod(image.shape) * image.dtype.itemsize
+    return wishes.results_folder is not None and size >= wishes.large_result
+
+
 def make_room(source: Snapshot, task: str, wishes: Preferences) -> Any:
     """An array for the result: in memory, or if it is large, in the folder for large results."""
     image = arrays.view(source.data)
-    size = int(np.prod(image.shape)) * image.dtype.itemsize
-    if wishes.results_folder is None or size < wishes.large_result:
+    if wishes.results_folder is None or not is_for_folder(source.data, wishes):
         return np.zeros(image.shape, image.dtype)
     import zarr  # which takes long to load, and few results are large
 

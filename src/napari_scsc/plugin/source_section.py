@@ -14,10 +14,12 @@ from napari_scsc import arrays
 from napari_scsc.axes import PRESETS, Axes, Role
 from napari_scsc.plugin import layers, recipes
 from napari_scsc.plugin.parts import Fold, Section, label, show_field
+from napari_scsc.plugin.preferences import Preferences
+from napari_scsc.plugin.restoring import is_for_folder
 from napari_scsc.restore import job
 
 _WORDS: dict[Role, str] = {"shift": "slide", "joint": "span", "sample": "separate"}
-_ADVERBS: dict[Role, str] = {"shift": "slides", "joint": "spanned", "sample": "separate"}
+_VERBS: dict[Role, str] = {"shift": "slide", "joint": "spanned", "sample": "separate"}
 _ROLES = {word: role for role, word in _WORDS.items()}
 _MOST_AXES = 6
 _MOST_ROWS = 5  # of the list; more are scrolled to
@@ -44,6 +46,8 @@ class SourceSection(Section):
             "Tick the layers to learn from; the first ticked one is the one that is restored"
         )
         self._list.setAccessibleName("Layers to learn from")
+        self._list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self._list.setTextElideMode(Qt.TextElideMode.ElideMiddle)
         self._by_hand = False  # whether the user ticked; until then the newest image is meant
         self._list.itemChanged.connect(self._ticked_by_hand)
         self.kind = ComboBox(
@@ -81,7 +85,8 @@ class SourceSection(Section):
             raise ValueError(
                 "tick an image layer under Source"
                 if self._list.count()
-                else "open an image first, or try File > Open Sample > napari-scsc"
+                else "open an image first (Labels and Shapes are no images), or try "
+                "File > Open Sample > napari-scsc"
             )
         return found
 
@@ -137,7 +142,7 @@ class SourceSection(Section):
         """The ticked layers as they are now."""
         return [layers.snapshot(layer, self.axes_of(layer)) for layer in self.ticked()]
 
-    def show_cost(self, task: str, quality: Any, threads: int | None) -> None:
+    def show_cost(self, task: str, quality: Any, wishes: Preferences) -> None:
         """Say what the first ticked layer is, and what restoring it takes."""
         problem = self.problem()
         if problem:
@@ -145,7 +150,8 @@ class SourceSection(Section):
             return
         layer = self.ticked()[0]
         axes = self.axes_of(layer)
-        cost = recipes.cost(layer.data, axes, task, quality, threads or job.cores())
+        threads, on_disk = wishes.threads or job.cores(), is_for_folder(layer.data, wishes)
+        cost = recipes.cost(layer.data, axes, task, quality, threads, on_disk)
         self._about.setText(f"{recipes.describe(layer.data, axes)}\n{cost.words}")
 
     @property
@@ -175,6 +181,7 @@ class SourceSection(Section):
         self._list.clear()
         for layer, own in zip(images, ids, strict=True):
             item = QListWidgetItem(layer.name)
+            item.setToolTip(layer.name)
             item.setFlags(item.flags() | Qt.ItemFlag.ItemIsUserCheckable)
             item.setData(Qt.ItemDataRole.UserRole, own)
             item.setCheckState(Qt.CheckState.Checked if own in ticked else Qt.CheckState.Unchecked)
@@ -202,6 +209,7 @@ class SourceSection(Section):
         self._list.blockSignals(True)
         for own, item in self._items():
             item.setText(names.get(own, item.text()))
+            item.setToolTip(item.text())
         self._list.blockSignals(False)
         self._refresh()
 
@@ -216,8 +224,9 @@ class SourceSection(Section):
         box = ComboBox(
             label=f"axis {position}",
             choices=list(_ROLES),
-            tooltip="slide: filters move along it; span: they cover it whole; "
-            "separate: each position is restored by itself",
+            tooltip="slide: filters move along it (space, slow time); span: they cover it whole "
+            "(colours, bands, views); separate: each position is restored by itself (wells, "
+            "positions, unrelated planes)",
         )
         box.changed.connect(lambda word: self._correct(position, word))
         return box
@@ -237,9 +246,8 @@ class SourceSection(Section):
                 show_field(box, True, name)
             else:
                 show_field(box, False)
-        words = ", ".join(f"{name} {_ADVERBS[role]}" for name, role in roles)
-        self._axes_fold.title = f"axes: {words}"
-        self._axes_fold.setVisible(bool(words))
+        self._axes_fold.title = f"axes: {_in_short(roles)}"
+        self._axes_fold.setVisible(bool(roles))
         self.changed.emit()
 
     def _axes_or_a_proposal(self, layer: Image) -> Axes:
@@ -270,6 +278,12 @@ def _followed(layer: Any) -> tuple[str, ...]:
     """Events of a layer that the dock shows: of masks and references their names."""
     is_source = isinstance(layer, Image) and not layers.is_ours(layer)
     return ("name", "data", "axis_labels") if is_source else ("name",)
+
+
+def _in_short(roles: list[tuple[str, Role]]) -> str:
+    """What the axes are, in as few words as can be: y, x slide; c spanned."""
+    alike = {role: [name for name, r in roles if r == role] for role in _VERBS}
+    return "; ".join(f"{', '.join(names)} {_VERBS[r]}" for r, names in alike.items() if names)
 
 
 def _lengths(shape: tuple[int, ...]) -> str:

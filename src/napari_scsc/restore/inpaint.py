@@ -305,7 +305,7 @@ class Inpainter(job.Restorer):
         """Holes that are wider than the filters."""
         count = int(np.count_nonzero(self._far(source, index, part)))
         text = (
-            f"{{}} missing points lie more than {self._reach} from any known one: "
+            f"{{}} missing points lie more than {self._reach} points from any known one: "
             "they were filled smoothly, and show nothing that was there"
         )
         return Counter({text: count} if count else {})

@@ -21,7 +21,7 @@ class Progress:
 
     model: Lattice | Paper
     noises: list[Noise]
-    peak: float  # of the first tiles, in dB above the noise
+    peak: float  # range of the first tiles, in dB above the noise
     drawn: int = 0
     n_learned: int = 0
 

@@ -250,7 +250,6 @@ def _updates(request: Request, run: Run, keeper: Keeper | None, tick: job.Tick |
                     "learn",
                     number / total,
                     f"learned from tile {number} of {total}",
-                    # Samples are in noise levels, but PSNR is understood as relative to the range.
                     learned=replace(update, B=bank.filters, psnr=update.psnr + progress.peak),
                     bank=bank,
                 )
@@ -321,8 +320,12 @@ def _beginning(
         yield _told(noise)
     working = [Working(s, n) for s, n in zip(request.sources, noises, strict=True)]
     scaled = [in_noise_levels(f.values, working[f.source]) for f in first if f.is_usable]
-    peak = 20 * math.log10(max(max(float(np.ptp(tile)) for tile in scaled), 1e-30))
-    return Progress(MODELS[request.model].begin(request, scaled), noises, peak)
+    return Progress(MODELS[request.model].begin(request, scaled), noises, _peak(scaled))
+
+
+def _peak(tiles: list[Array]) -> float:
+    """The largest range of a tile in dB: PSNR is understood as relative to it."""
+    return 20 * math.log10(max(max(float(np.ptp(tile)) for tile in tiles), 1e-30))
 
 
 def _told(noise: Noise) -> RestoreUpdate:
@@ -378,13 +381,14 @@ def learning(
     learner = LatticeSCSC(None, patch, 1, sigma=sigma, seed=seed)
     model = Lattice(learner, mixtures, source)
     mixed = (np.tensordot(mixtures, tile, axes=1) for tile in tiles)
+    peak = _peak(tiles)
     for number, update in enumerate(learner.iter_fit(mixed, tick=tick), 1):
         found = model.bank
         yield RestoreUpdate(
             "learn",
             job.LEARNING * number / len(tiles),
             f"learned from tile {number} of {len(tiles)}",
-            learned=replace(update, B=found.filters),
+            learned=replace(update, B=found.filters, psnr=update.psnr + peak),
             bank=found,
         )
     return model.bank

@@ -26,7 +26,10 @@ from napari_scsc.plugin.plots.parts import TextLine
 if TYPE_CHECKING:
     from napari_scsc.restore.explain import Explanation
 
-_HINT = "Click a pixel of the image while this tab is open to see which filters made it."
+_HINT = (
+    "Once there are filters, click a pixel of the image while this tab is open to see which of "
+    "them made it."
+)
 _NO_PICTURES = "The filters have changed since: click again to see them."
 _SIDE = 24  # pixels of a filter's picture
 _NAMES, _AMOUNTS = 0, 2  # columns, on both sides of the bars
