@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import zarr
 
-from napari_scsc import denoise, inpaint, iter_denoise, samples
+from napari_scsc import denoise, inpaint, iter_denoise, iter_inpaint, samples
 from napari_scsc.restore import blocks, plan
 
 SMALL = "100 MB"
@@ -214,8 +214,56 @@ def test_another_image_is_not_mixed_in(noisy, tmp_path):
     updates = iter_denoise(noisy, out=tmp_path / "a.zarr", **OPTIONS)
     next(update for update in updates if update.stage == "restore")
     updates.close()
-    with pytest.raises(ValueError, match="content"):
+    with pytest.raises(ValueError, match="image or mask"):
         denoise(noisy[::-1], out=tmp_path / "a.zarr", resume=True, **OPTIONS)
+
+
+def test_another_mask_or_task_is_not_mixed_in(noisy, tmp_path):
+    options = {**OPTIONS, "out": tmp_path / "a.zarr", "sigma": 100.0}
+    missing = np.zeros(noisy.shape, bool)
+    missing[70:80, 60] = True
+    updates = iter_inpaint(noisy, missing, **options)
+    next(update for update in updates if update.stage == "restore")
+    updates.close()
+    other = missing.copy()
+    other[3, 120] = True
+    with pytest.raises(ValueError, match="image or mask"):
+        inpaint(noisy, other, resume=True, **options)
+    with pytest.raises(ValueError, match="task"):
+        denoise(noisy, resume=True, **options)
+    filled = np.asarray(inpaint(noisy, missing, resume=True, **options))
+    np.testing.assert_array_equal(filled, inpaint(noisy, missing, **{**options, "out": None}))
+
+
+def test_folder_of_somebody_else_is_not_taken_for_a_run(noisy, tmp_path):
+    folder = tmp_path / "a.zarr.partial"
+    folder.mkdir()
+    (folder / "thesis.txt").write_text("all of it")
+    with pytest.raises(ValueError, match=r"thesis\.txt"):
+        denoise(noisy, out=tmp_path / "a.zarr", resume=True, **OPTIONS)
+    assert (folder / "thesis.txt").read_text() == "all of it"
+    (folder / "thesis.txt").unlink()
+    denoise(noisy, out=tmp_path / "a.zarr", resume=True, **OPTIONS)
+
+
+def test_damaged_request_is_told(noisy, tmp_path):
+    updates = iter_denoise(noisy, out=tmp_path / "a.zarr", **OPTIONS)
+    next(update for update in updates if update.stage == "restore")
+    updates.close()
+    request = tmp_path / "a.zarr.partial" / "request.json"
+    request.write_text(request.read_text()[:20])
+    with pytest.raises(ValueError, match=r"request\.json is damaged: remove"):
+        denoise(noisy, out=tmp_path / "a.zarr", resume=True, **OPTIONS)
+
+
+def test_run_that_is_under_way_is_left_alone(noisy, tmp_path):
+    updates = iter_denoise(noisy, out=tmp_path / "a.zarr", **OPTIONS)
+    next(update for update in updates if update.stage == "restore")
+    with pytest.raises(ValueError, match="another run is working"):
+        denoise(noisy, out=tmp_path / "a.zarr", resume=True, **OPTIONS)
+    *_, last = updates
+    expected = denoise(noisy, out=tmp_path / "b.zarr", **OPTIONS)
+    np.testing.assert_array_equal(np.asarray(last.result), np.asarray(expected))
 
 
 def test_cancelling_leaves_no_thread_and_no_file_of_that_name(noisy, tmp_path, made):

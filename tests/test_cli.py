@@ -528,6 +528,37 @@ def test_learning_that_was_stopped_goes_on_to_the_same_bits(folder, model):
     assert not list(folder.glob("*.partial"))
 
 
+@on_posix
+def test_second_ctrl_c_ends_it_at_once_and_loses_nothing(folder, many_blocks):
+    tifffile.imwrite("large.tif", samples.noisy_tissue((330, 300)))
+    options = ("large.tif", "--quality", "fast", "--memory", "100MB", "--jobs", 1, "-o", "new.tif")
+    process = start("denoise", *options, program=NEVER_STOPS + PROGRAM)
+    while not any(folder.glob("new.tif.partial/done-*.txt")):
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    time.sleep(1)
+    assert process.poll() is None
+    process.send_signal(signal.SIGINT)
+    out, errors = process.communicate(timeout=30)
+    assert (process.returncode, out, lines_of(errors)) == (cli.words.INTERRUPTED, "", [])
+    succeed("denoise", *options, "--resume")
+    succeed("denoise", *options[:-1], "whole.tif")
+    np.testing.assert_array_equal(tifffile.imread("new.tif"), tifffile.imread("whole.tif"))
+
+
+# Blocks that do not listen.
+NEVER_STOPS = """
+import time
+from napari_scsc.restore import blocks
+estimate, deaf = blocks._estimate, lambda *_: (lambda: None)
+blocks._ticker = deaf
+def slowly(*arguments):
+    time.sleep(0.5)
+    return estimate(*arguments)
+blocks._estimate = slowly
+"""
+
+
 # What is compiled is kept in files too, and must not be what fails.
 LIMITED = """
 import resource
@@ -566,6 +597,60 @@ def test_cluster_gives_the_same_bits_and_is_stopped_quietly(folder):
     succeed("learn", "large.tif", *on_two, "-o", "new.scsc", "--tiles", 4)
     succeed("learn", "large.tif", "-o", "whole.scsc", "--tiles", 4)
     assert FilterBank.load("new.scsc").id == FilterBank.load("whole.scsc").id
+
+
+# --- nothing of the user's is lost ----------------------------------------------------------------
+
+
+def test_input_is_never_its_own_result(folder):
+    before = Path("cells.tif").read_bytes()
+    for more in ((), ("--resume",)):
+        result = run("denoise", "cells.tif", "-o", folder, *DRAFT, *more)
+        assert result.exit_code == 1
+        assert "cells.tif is an input" in result.stderr
+    assert Path("cells.tif").read_bytes() == before
+
+
+@on_posix
+def test_results_are_called_as_links_are(folder):
+    os.mkdir("links")
+    os.symlink(folder / "cells.tif", "links/monday.tif")
+    succeed("denoise", "links/monday.tif", "-o", "out", *DRAFT)
+    assert os.listdir("out") == ["monday.tif"]
+
+
+@on_posix
+def test_learning_does_not_go_on_with_another_image(folder, cells):
+    np.save("a.npy", cells)
+    process = start("learn", "a.npy", "--passes", 60, "--size", 5, "-o", "new.scsc")
+    interrupt(process, Path("new.scsc.partial").exists)
+    mixed = np.random.default_rng(0).permuted(cells.ravel()).reshape(cells.shape)
+    np.save("a.npy", mixed)
+    result = run("learn", "a.npy", "--passes", 60, "--size", 5, "-o", "new.scsc", "--resume")
+    assert result.exit_code == 1
+    assert "the images differed" in result.stderr
+
+
+def test_image_that_nothing_can_be_learned_from_is_named(folder):
+    np.save("flat.npy", np.full((64, 64), 7.0))
+    result = run("learn", "cells.tif", "flat.npy", "-o", "new.scsc")
+    assert result.exit_code == 1
+    assert re.search(r"flat\.npy: the image is constant", result.stderr)
+
+
+def test_patterns_reach_folders_below(folder):
+    os.makedirs("a/b")
+    os.rename("cells.tif", "a/b/cells.tif")
+    assert "a/b/cells.tif" in succeed("info", "a/**/*.tif", "--no-noise").stdout
+
+
+def test_demonstration_overwrites_nothing(folder):
+    os.mkdir("out")
+    Path("out/denoised.tif").write_text("mine")
+    result = run("demo", "--headless")
+    assert result.exit_code == 1
+    assert "--out" in result.stderr
+    assert Path("out/denoised.tif").read_text() == "mine"
 
 
 # --- documentation ------------------------------------------------------------------------------

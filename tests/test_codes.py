@@ -488,7 +488,7 @@ def test_nothing_is_overwritten_nor_mixed(noisy, bank, tmp_path):
         encode(noisy, bank, beta=2.0, **more)
     with pytest.raises(ValueError, match="start"):
         encode(noisy, others, **more)
-    with pytest.raises(ValueError, match="content"):
+    with pytest.raises(ValueError, match="image or mask"):
         encode(noisy[::-1], bank, **more)
     encode(noisy, bank, **more)
     before = files_of(target)

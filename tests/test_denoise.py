@@ -671,7 +671,7 @@ def with_value(value, dtype=np.float64):
         (np.full((20, 20), 7.0), {}, ValueError, "constant"),
         (np.full((20, 20), 7, np.uint8), {}, ValueError, "constant"),
         (GOOD[:3], {}, ValueError, "smaller than the smallest filter"),
-        (GOOD[:, :1], {}, ValueError, "smaller than the smallest filter"),
+        (GOOD[:, :2], {}, ValueError, "smaller than the smallest filter"),
         (GOOD[0, :3], {}, ValueError, "smaller than the smallest filter"),
         (GOOD[None], {"kind": "video"}, ValueError, "smaller than the smallest filter"),
         (GOOD[None], {"kind": "multispectral"}, ValueError, "one value only"),

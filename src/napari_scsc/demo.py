@@ -23,6 +23,14 @@ from napari_scsc.results import Update
 
 Array = NDArray[Any]
 
+_PICTURES = (
+    "noisy-and-denoised.png",
+    "holes-and-filled.png",
+    "base-filters-B.png",
+    "weights-W.png",
+)
+_RESULT = "denoised.tif"
+
 
 def main() -> None:
     """Run the demonstration; see ``--help``."""
@@ -39,11 +47,14 @@ def main() -> None:
         run(arguments.out, arguments.headless)
 
 
-def run(folder: Path, headless: bool = False) -> None:
+def run(folder: Path, headless: bool = False, overwrite: bool = True) -> None:
     """Open the window, or without a screen leave pictures in the folder."""
     if _has_screen() and not headless:
         _open_window()
     else:
+        there = [folder / name for name in (*_PICTURES, _RESULT) if (folder / name).exists()]
+        if there and not overwrite:
+            raise FileExistsError(f"{there[0]} is there already: name another folder with --out")
         _without_window(folder)
         _screenshot_on_a_virtual_screen(folder)
 
@@ -114,17 +125,20 @@ def _without_window(folder: Path) -> None:
     filled, _ = _run(iter_inpaint(holes, quality="fast"), "filled")
     print(f"  PSNR against the truth: {_psnr(filled, clean)}")
 
-    files = {
-        "noisy-and-denoised.png": _side_by_side(counts, denoised),
-        "holes-and-filled.png": _side_by_side(np.nan_to_num(holes), filled),
-        "base-filters-B.png": pictures.enlarge(pictures.mosaic(learned.B), 6),
-        "weights-W.png": pictures.enlarge(pictures.diverging(learned.W), 8),
-    }
-    for name, picture in files.items():
+    drawn = (
+        _side_by_side(counts, denoised),
+        _side_by_side(np.nan_to_num(holes), filled),
+        pictures.enlarge(pictures.mosaic(learned.B), 6),
+        pictures.enlarge(pictures.diverging(learned.W), 8),
+    )
+    for name, picture in zip(_PICTURES, drawn, strict=True):
         iio.imwrite(folder / name, picture)
-    iio.imwrite(folder / "denoised.tif", denoised)
-    for name in (*files, "denoised.tif"):
+    iio.imwrite(folder / _RESULT, denoised)
+    for name in (*_PICTURES, _RESULT):
         print(f"  {folder / name}")
+    print(
+        "  (in the picture of W, a row is a base filter, a column one of the filters mixed of them)"
+    )
 
 
 def _run(updates: Updates, what: str) -> tuple[Array, Update]:

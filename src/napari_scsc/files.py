@@ -7,11 +7,13 @@ than the file), and a file appears whole or not at all (written beside, then ren
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import math
 import os
 import secrets
 import stat
+import sys
 import zipfile
 from collections.abc import Iterator, Mapping
 from io import BytesIO
@@ -75,6 +77,43 @@ def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
         with contextlib.suppress(OSError):
             temporary.unlink()
         raise
+
+
+def read_json(path: Path) -> Any:
+    """What a file of a run in the making says."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(
+            f"{path} is damaged: remove the folder {path.parent}, and begin again"
+        ) from error
+
+
+@contextlib.contextmanager
+def locked(path: Path, why: str) -> Iterator[None]:
+    """Have a file for oneself; whoever else wants it is told ``why`` not.
+
+    The system lets go of it when the process ends, in whatever way. Where it knows no locks, as on
+    some file systems of networks, nobody is kept out.
+    """
+    with open(path, "ab") as stream:
+        try:
+            _lock(stream.fileno())
+        except OSError as error:
+            if error.errno in (errno.EAGAIN, errno.EACCES, errno.EDEADLK):
+                raise ValueError(f"{why}: wait for it, or stop it") from None
+        yield
+
+
+def _lock(descriptor: int) -> None:
+    if sys.platform == "win32":
+        import msvcrt
+
+        msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+    else:
+        import fcntl
+
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def read(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from functools import partial
@@ -26,7 +27,15 @@ from napari_scsc.cli.files import (
     open_input,
     targets_of,
 )
-from napari_scsc.cli.words import failing_in_one_line, is_terminal, keeping, naming, say
+from napari_scsc.cli.words import (
+    failing_in_one_line,
+    is_terminal,
+    keeping,
+    naming,
+    naming_numbered,
+    say,
+    stopping_at_once_when_asked_twice,
+)
 from napari_scsc.cli.work import computing_on, each, follow, make_each
 
 if TYPE_CHECKING:
@@ -56,7 +65,7 @@ class _Program(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         for name in ("asyncio", "distributed", "tifffile"):  # what matters is raised as well
             logging.getLogger(name).setLevel(logging.CRITICAL)
-        with failing_in_one_line(ctx):
+        with failing_in_one_line(ctx), stopping_at_once_when_asked_twice():
             return super().invoke(ctx)
 
 
@@ -178,8 +187,14 @@ def learn(inputs: tuple[str, ...], out: str, **asked: Any) -> None:
                     f"input {', '.join(axes[0].labels)} ({axes[0].kind}): name them with --axes"
                 )
     target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryFile(dir=target.parent):
+        pass  # a folder that cannot be written to says so now, and not when all is learned
     same = ("n_base", "sigma", "passes", "model", "n_filters", "beta", "batch", "seed", "resume")
-    with computing_on(asked["scheduler"]), keeping(checkpoint_of(target)):
+    with (
+        computing_on(asked["scheduler"]),
+        keeping(checkpoint_of(target)),
+        naming_numbered(expanded(inputs)),
+    ):
         updates = iter_learn(
             images,
             axes=axes[0],
@@ -271,7 +286,7 @@ def demo(out: str, headless: bool) -> None:
     """Open napari with a noisy sample; without a screen, restore it into a folder."""
     from napari_scsc import demo as demonstration
 
-    demonstration.run(Path(out), headless=headless)
+    demonstration.run(Path(out), headless=headless, overwrite=False)
 
 
 @main.command()

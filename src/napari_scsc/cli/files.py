@@ -24,11 +24,15 @@ def expanded(inputs: tuple[str, ...]) -> list[str]:
     """The files that are meant, each once: patterns are for shells that do not know them."""
     found: list[str] = []
     for item in inputs:
-        matches = [item] if item == "-" or os.path.exists(item) else sorted(glob.glob(item))
+        matches = [item] if item == "-" or os.path.exists(item) else _matches(item)
         if not matches:
             raise FileNotFoundError(f"{item}: there is no such file or folder")
         found += matches
     return list(dict.fromkeys(found))
+
+
+def _matches(pattern: str) -> list[str]:
+    return sorted(glob.glob(pattern, recursive=True))
 
 
 def temporary_folder() -> Path:
@@ -122,6 +126,9 @@ def targets_of(
         if target in taken:
             raise ValueError(f"{taken[target]} and {path} would both be written to {target}")
         taken[target] = path
+        for source in paths:
+            if source != "-" and target.exists() and os.path.samefile(source, target):
+                raise ValueError(f"{target} is an input, and would be the result: choose another")
         is_done(target, resume)
     return targets
 
@@ -130,7 +137,7 @@ def _name(path: str, suffix: str) -> str:
     """What the result of an input is called in a folder: like it, if its format can be written."""
     from napari_scsc.io.words import stem_of
 
-    name = "stdin.npy" if path == "-" else Path(path).resolve().name
+    name = "stdin.npy" if path == "-" else Path(os.path.abspath(path)).name
     return name if _suffix(name) and not suffix else stem_of(Path(name)) + (suffix or ".tif")
 
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import signal
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -85,7 +88,37 @@ def naming(path: str) -> Iterator[None]:
     except (ValueError, TypeError) as error:
         words = words_of(error)
         name = "standard input" if path == "-" else Path(path).name
-        raise ValueError(words if name in words else f"{path}: {words}") from error
+        said = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", words)
+        raise ValueError(words if said else f"{path}: {words}") from error
+
+
+@contextmanager
+def naming_numbered(paths: list[str]) -> Iterator[None]:
+    """Let an error about the n-th of several images say which input that is."""
+    try:
+        yield
+    except ValueError as error:
+        words = re.sub(r"^image (\d+) of \d+", lambda n: paths[int(n[1]) - 1], str(error))
+        raise type(error)(words) from error
+
+
+@contextmanager
+def stopping_at_once_when_asked_twice() -> Iterator[None]:
+    """Stop in order at the first Ctrl-C; at the second, stop: what is on the disk is whole."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # where no signals come
+        return
+    first = signal.getsignal(signal.SIGINT)
+
+    def stop(_number: int, _frame: Any) -> None:
+        signal.signal(signal.SIGINT, lambda *_: os._exit(INTERRUPTED))
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGINT, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, first)
 
 
 @contextmanager

@@ -74,7 +74,7 @@ def each(paths: list[str], do: Callable[[str], None]) -> None:
         try:
             with naming(path):
                 do(path)
-        except (ValueError, OSError) as error:
+        except (ValueError, OSError, ImportError) as error:
             if isinstance(error, BrokenPipeError) or hasattr(error, "__notes__"):
                 raise  # it broke off while it wrote, and so would the others
             complain(words_of(error))
@@ -130,19 +130,18 @@ def _progress(what: str) -> Iterator[Callable[[float, str], None]]:
         with tqdm(total=1.0, desc=what, bar_format=layout, file=sys.stderr) as bar:
 
             def show(done: float, message: str) -> None:
-                bar.initial = bar.initial or done  # what a resumed run has found took no time
+                bar.initial = bar.initial or done
                 bar.n = done
                 bar.set_postfix_str(message)
 
             yield show
         return
     told, when = -1.0, 0.0
-    begun = time.monotonic()
-    first: float | None = None
+    begun, first = time.monotonic(), 0.0
 
     def tell(done: float, message: str) -> None:
         nonlocal told, when, first
-        first = done if first is None else first
+        first = first or done  # what a resumed run has found took no time
         if done >= told + 0.1 or done == 1 > told or time.monotonic() > when + 60:
             told, when = done, time.monotonic()
             left = ""

@@ -333,18 +333,19 @@ def into_store(
     """
     grid = Grid.of(source, restorer)
     run = Run(source, restorer, grid, folder, store_for(_image_chunks(source, grid)))
-    _check_same(run)
-    run.stop_file.unlink(missing_ok=True)
-    if not (folder / "created").exists():
-        _remove(run.store.path)  # what a run that was killed had just begun
-        run.store.create()
-        (folder / "created").touch()
-    remarks: Counter[str] = Counter()
-    total = grid.n_blocks + grid.n_chunks
-    for steps in _computing(run, _waves(run), n_jobs, tick, remarks):
-        share = LEARNING + (1 - LEARNING) * steps / total
-        yield replace(common, done=share, message=f"step {steps} of {total}")
-    run.store.finish()
+    with files.locked(folder / "lock", f"another run is working on {folder}"):
+        _check_same(run)
+        run.stop_file.unlink(missing_ok=True)
+        if not (folder / "created").exists():
+            _remove(run.store.path)  # what a run that was killed had just begun
+            run.store.create()
+            (folder / "created").touch()
+        remarks: Counter[str] = Counter()
+        total = grid.n_blocks + grid.n_chunks
+        for steps in _computing(run, _waves(run), n_jobs, tick, remarks):
+            share = LEARNING + (1 - LEARNING) * steps / total
+            yield replace(common, done=share, message=f"step {steps} of {total}")
+        run.store.finish()
     yield finished(common, run.store, remarks)
 
 
@@ -356,6 +357,15 @@ def each_into_store(
     The store is there, and so is the folder of the run, as for ``into_store``. There is nothing to
     blend: a block is done when its place is filled.
     """
+    with files.locked(run.folder / "lock", f"another run is working on {run.folder}"):
+        yield from _filling(run, make, common, n_jobs, tick)
+        run.store.finish()
+    yield finished(common, run.store, Counter())
+
+
+def _filling(
+    run: Run, make: Make, common: RestoreUpdate, n_jobs: int, tick: Tick | None
+) -> Updates:
     from dask import delayed
 
     _check_same(run)
@@ -366,8 +376,6 @@ def each_into_store(
     waves = ([fill(shared, make, n) for n in some] for some in _several(todo))
     for steps in _computing(run, waves, n_jobs, tick, Counter()):
         yield replace(common, done=steps / total, message=f"block {steps} of {total}")
-    run.store.finish()
-    yield finished(common, run.store, Counter())
 
 
 def _remove(path: Path) -> None:
@@ -390,7 +398,7 @@ def _check_same(run: Run) -> None:
     mine = {"shift": grid.shift, "size": grid.size, "overlap": grid.overlap, "chunk": grid.chunk}
     path = run.folder / "grid.json"
     if path.exists():
-        theirs = {k: tuple(v) for k, v in json.loads(path.read_text()).items()}
+        theirs = {k: tuple(v) for k, v in files.read_json(path).items()}
         if theirs != mine:
             raise ValueError(
                 f"{run.folder} holds parts of a run with blocks of another size: resume it with "
@@ -405,6 +413,8 @@ def _computing(
 ) -> Iterator[int]:
     """Compute waves of tasks; yield how many steps are done, whenever that has changed."""
     failure: list[BaseException] = []
+    # Not join: Python takes a thread for ended whose join was broken off by Ctrl-C.
+    ended = threading.Event()
     cluster = Cluster.active()  # asked here: a thread might be told of another one
     stop = _ticker(run.stop_file)
 
@@ -417,25 +427,27 @@ def _computing(
                     remarks.update(remark or {})
         except BaseException as error:  # of any scheduler: told by the thread that waits
             failure.append(error)
+        finally:
+            ended.set()
 
     thread = threading.Thread(target=compute, name="napari-scsc blocks")
     records = Records(run)
     told = records.steps()
+    thread.start()
     try:
-        thread.start()
         yield told
-        while thread.is_alive():
+        while not ended.is_set():
             if tick:
                 tick()
-            thread.join(_EVERY)
+            ended.wait(_EVERY)
             steps = records.steps()
             if steps > told:
                 told = steps
                 yield told
     finally:
-        if thread.is_alive():
+        if not ended.is_set():
             run.stop_file.touch()
-            thread.join()
+            ended.wait()
     if failure:
         raise _explained(failure[0], run.folder)
 

@@ -19,6 +19,7 @@ from napari_scsc.solver.threads import single_threaded
 Array = NDArray[Any]
 
 _PARTS = 8  # of the references of a pass; a fixed number, so that the sums do not depend on threads
+_UNTOLD = 100  # references between two ticks: a fifth of a second, where they take longest
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,7 @@ class Chain:
     """The passes over one sample (C, *shift) with one to three shift axes.
 
     Parts of a pass run in the executor, if there is one; the result is the same without.
-    ``tick`` is called between the parts, and may raise to cancel.
+    ``tick`` is called often, and may raise to cancel.
     """
 
     def __init__(
@@ -166,12 +167,17 @@ class Chain:
         size = min(search[1], int(np.prod(reach + 1)))
 
         def part(own: Array) -> tuple[int, Array, Array]:
-            self._tick()
-            members = self._kernels.match(like, places, own, reach, size)
-            first, last = int(members.min()), int(members.max()) + 1
+            several = [own[i : i + _UNTOLD] for i in range(0, len(own), _UNTOLD)]
+            groups = [
+                self._kernels.match(like, places, some, reach, size)
+                for some in self._ticking(several)
+            ]
+            first = min(int(members.min()) for members in groups)
+            last = max(int(members.max()) for members in groups) + 1
             total = np.zeros((last - first, like.shape[1]), like.dtype)
             weights = np.zeros(last - first, like.dtype)
-            fill(members, total, weights, first)
+            for members in self._ticking(groups):
+                fill(members, total, weights, first)
             return first, total, weights
 
         total = np.zeros_like(like)
@@ -182,6 +188,12 @@ class Chain:
             weights[first : first + len(some)] += their
         self._tick()
         return grid.assemble(total, weights, self._basis.vectors, sample)
+
+    def _ticking(self, items: list[Array]) -> Iterator[Array]:
+        """The items, with a tick before each."""
+        for item in items:
+            self._tick()
+            yield item
 
 
 def reference_places(places: tuple[int, ...], step: tuple[int, ...]) -> Array:

@@ -134,7 +134,7 @@ def iter_encode(
     source = open_image(image, missing, kind, axes)
     check_sigma(options.sigma, source)
     job.check_bank(bank, source)
-    folder = PartialFolder(options.out, source, options, beta=beta, start=_start_of(bank))
+    folder = PartialFolder(options.out, source, options, "encode", beta=beta, start=_start_of(bank))
     return job.one_thread_each(_updates(source, bank, beta, options, folder, tick))
 
 

@@ -158,7 +158,7 @@ def _begin(
     if options.bank is not None:
         job.check_bank(options.bank, source)
     job.check_out(options.out, source)
-    workspace = open_workspace(source, options)
+    workspace = open_workspace(source, options, "denoise")
     return job.one_thread_each(_updates(source, options, workspace, watched, tick))
 
 

@@ -140,7 +140,7 @@ def iter_inpaint(
     if options.bank is not None:
         job.check_bank(options.bank, source)
     job.check_out(out, source)
-    workspace = open_workspace(source, options)
+    workspace = open_workspace(source, options, "inpaint")
     return job.one_thread_each(_updates(source, options, workspace, tick))
 
 

@@ -38,6 +38,7 @@ class Keeper:
         resume: bool,
     ) -> None:
         self._request = request
+        self._fingerprint = request.fingerprint()
         self.path = path
         self._every = None if every is None else checks.whole("every", every, 1)
         if every_seconds is not None:
@@ -71,7 +72,7 @@ class Keeper:
         ):
             return
         notes = {
-            "request": self._request.fingerprint(),
+            "request": self._fingerprint,
             "noises": [asdict(noise) for noise in progress.noises],
             "peak": progress.peak,
             "drawn": progress.drawn,
@@ -85,7 +86,7 @@ class Keeper:
         notes = SCSC.notes(path) if request.model == "paper" else LatticeSCSC.notes(path)[0]
         with files.reporting(path):
             theirs = dict(notes["request"])
-        mine = request.fingerprint()
+        mine = self._fingerprint
         others = [name for name in mine if theirs.get(name) != mine[name]]
         if others:
             raise ValueError(

@@ -135,7 +135,7 @@ def iter_learn(
     """
     if not isinstance(images, list | tuple) or not images:
         raise ValueError("images must be a list of at least one image, as in learn([image])")
-    sources = [open_image(image, None, kind, axes) for image in images]
+    sources = [_opened(image, kind, axes, i, len(images)) for i, image in enumerate(images, 1)]
     for source in sources[1:]:
         if source.joint != sources[0].joint or len(source.shift) != len(sources[0].shift):
             raise ValueError(
@@ -187,6 +187,16 @@ def iter_learn(
         keeper = Keeper(request, Path(checkpoint), every, every_seconds, resume)
     run = _run(n_jobs, request.batch)
     return job.one_thread_each(_explaining(_updates(request, run, keeper, tick), keeper))
+
+
+def _opened(image: Any, kind: Any, axes: Any, number: int, total: int) -> Source:
+    """One of the images; what is wrong with it says which one it is."""
+    try:
+        return open_image(image, None, kind, axes)
+    except ValueError as error:
+        if total == 1:
+            raise
+        raise ValueError(f"image {number} of {total}: {error}") from error
 
 
 def _tile_points(source: Source) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import shutil
@@ -12,15 +11,14 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from napari_scsc import files
 from napari_scsc.__about__ import __version__
 from napari_scsc.bank import FilterBank
 from napari_scsc.restore import blocks, job
+from napari_scsc.restore.identity import digest
 from napari_scsc.restore.job import Options, Restorer, RestoreUpdate, Updates
 from napari_scsc.restore.noise import Noise
-from napari_scsc.restore.source import Source, draw_tiles
+from napari_scsc.restore.source import Source
 
 
 @dataclass(frozen=True)
@@ -49,11 +47,14 @@ class PartialFolder:
     ``more`` are arguments, beside the options, that must be the same when it is resumed.
     """
 
-    def __init__(self, output: Output, source: Source, options: Options, **more: Any) -> None:
+    def __init__(
+        self, output: Output, source: Source, options: Options, task: str, **more: Any
+    ) -> None:
         self.output = output
         self.path = Path(output.path)
         self.folder = self.path.with_name(self.path.name + ".partial")
-        self._request = {"version": __version__, **_fingerprint(source, options), **more}
+        known = {"version": __version__, "task": task}
+        self._request = {**known, **_fingerprint(source, options), **more}
         if self.path.exists():
             if options.resume:  # killed at its very end, when the file was whole
                 shutil.rmtree(self.folder, ignore_errors=True)
@@ -74,16 +75,26 @@ class PartialFolder:
 
     def _check(self, request: dict[str, Any]) -> None:
         path = self.folder / "request.json"
-        if not path.exists():  # killed between the folder and its first file
+        if not path.exists():
+            self._check_begun()
             return
-        theirs = json.loads(path.read_text(encoding="utf-8"))
-        other = [
-            name for name in request if theirs.get(name) != json.loads(json.dumps(request[name]))
-        ]
+        theirs, mine = files.read_json(path), json.loads(json.dumps(request))
+        other = [name for name in {**mine, **theirs} if theirs.get(name) != mine.get(name)]
         if other:
             raise ValueError(
                 f"{self.folder} belongs to another request: {', '.join(other)} differ. "
                 "Resume with the same arguments, or remove it"
+            )
+
+    def _check_begun(self) -> None:
+        """It may have been killed between the folder and its first file; else it is not ours."""
+        strangers = [
+            p.name for p in self.folder.iterdir() if not p.name.startswith(".request.json")
+        ]
+        if strangers:
+            raise ValueError(
+                f"{self.folder} is no run that broke off, but holds {strangers[0]}: it would be "
+                "lost. Choose another name for the result, or move it away"
             )
 
     # Found before the first block. Another machine, on which a run goes on, might find them a bit
@@ -92,7 +103,7 @@ class PartialFolder:
         """The noise that the run found, or finds now."""
         path = self.folder / "noise.json"
         if path.exists():
-            found = json.loads(path.read_text(encoding="utf-8"))
+            found = files.read_json(path)
             return Noise(**{**found, "remarks": tuple(found["remarks"])})
         noise = find()
         _write_json(path, asdict(noise))
@@ -117,12 +128,12 @@ class PartialFolder:
 class Workspace(PartialFolder):
     """The folder of an image in the making."""
 
-    def __init__(self, output: Output, source: Source, options: Options) -> None:
+    def __init__(self, output: Output, source: Source, options: Options, task: str) -> None:
         from napari_scsc.io import stores  # zarr takes long to load
 
         self.suffix = stores.suffix_of(output.path)
         self._source = source
-        super().__init__(output, source, options)
+        super().__init__(output, source, options, task)
         self._store(source.image.shape)  # refuses axes that the format cannot hold
 
     def restoring(
@@ -161,12 +172,12 @@ class Workspace(PartialFolder):
         )
 
 
-def open_workspace(source: Source, options: Options) -> Workspace | None:
+def open_workspace(source: Source, options: Options, task: str) -> Workspace | None:
     """The folder for a result that goes to a file; None for others."""
     out = options.out
     if isinstance(out, str | os.PathLike):
         out = Output(out)
-    return Workspace(out, source, options) if isinstance(out, Output) else None
+    return Workspace(out, source, options, task) if isinstance(out, Output) else None
 
 
 def restoring(
@@ -202,17 +213,8 @@ def _fingerprint(source: Source, options: Options) -> dict[str, Any]:
         "method": options.method,
         "seed": options.seed,
         "memory": options.tile_memory,
-        "content": _digest(source),
+        "image or mask": digest(source),
     }
-
-
-def _digest(source: Source) -> str:
-    """What tells one image, with its mask, from another of the same shape."""
-    found = hashlib.blake2b(digest_size=16)
-    for index, part in draw_tiles(source, 1 << 14, 8, seed=0):
-        for values in (source.read(index, part), source.missing(index, part)):
-            found.update(np.ascontiguousarray(values).tobytes())
-    return found.hexdigest()
 
 
 def _write_json(path: Path, value: Any) -> None:

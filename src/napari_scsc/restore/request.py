@@ -11,6 +11,7 @@ from typing import Any
 
 from napari_scsc.bank import FilterBank
 from napari_scsc.restore import sampling
+from napari_scsc.restore.identity import digest
 from napari_scsc.restore.sampling import Grid
 from napari_scsc.restore.source import Source
 from napari_scsc.solver.prox import Ball
@@ -59,7 +60,8 @@ class Request:
     def fingerprint(self) -> dict[str, Any]:
         """What tells it from other requests, as JSON has it."""
         images = [
-            (s.image.shape, str(s.image.dtype), s.axes, s.range.low, s.range.high)
+            # The digest of a part only: each chunk is to be read about once in a pass.
+            (s.image.shape, str(s.image.dtype), s.axes, digest(s, whole=False))
             for s in self.sources
         ]
         apart = ("sources", "grids", "bank")
