@@ -26,7 +26,7 @@ run: $(STAMPS)/run ## open napari with the dock and a noisy sample; without a sc
 test: $(STAMPS)/test-$(QT) ## run the quick tests, with or without a screen
 	@$(call pytest,not slow)
 
-test-all: $(STAMPS)/test-$(QT) ## run every test
+test-all: $(STAMPS)/test-$(QT) $(STAMPS)/bench ## run every test, with the peers that some compare with
 	@$(call pytest,slow or not slow)
 
 lint: $(STAMPS)/lint ## check style, format and types

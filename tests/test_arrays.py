@@ -297,11 +297,6 @@ def test_mask_of_another_shape_is_refused(shape):
     assert str(shape) in str(error.value)
 
 
-def test_mask_of_floats_is_refused():
-    with pytest.raises(TypeError, match=r"True \(missing\) and False.* type float64"):
-        mask_view(np.zeros((2, 2)), (2, 2))
-
-
 # Blocks
 
 

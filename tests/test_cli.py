@@ -638,6 +638,22 @@ def test_image_that_nothing_can_be_learned_from_is_named(folder):
     assert re.search(r"flat\.npy: the image is constant", result.stderr)
 
 
+def test_other_series_of_a_file_are_mentioned(folder, cells):
+    with tifffile.TiffWriter("two.tif") as writer:
+        writer.write(cells)
+        writer.write(cells[:40, :40])
+    result = succeed("denoise", "two.tif", "-o", "clean.tif", *DRAFT)
+    assert "two.tif: holds 2 series, this is the first: --key 1 is the next" in result.stderr
+    assert "--key 1" in succeed("info", "two.tif", "--no-noise").stdout
+
+
+def test_axes_that_cannot_be_restored_are_mentioned(folder):
+    np.save("long.npy", np.random.default_rng(0).normal(size=(5, 6, 20, 20)))
+    found = succeed("info", "long.npy", "--axes", "tzyx").stdout
+    assert "up to three axes" in found
+    assert "call one of them n in --axes" in found
+
+
 def test_patterns_reach_folders_below(folder):
     os.makedirs("a/b")
     os.rename("cells.tif", "a/b/cells.tif")

@@ -560,7 +560,10 @@ def processes_of_dask():
 @pytest.fixture
 def client(processes_of_dask):
     with processes_of_dask.as_current():
-        processes_of_dask.wait_for_workers(2)
+        try:
+            processes_of_dask.wait_for_workers(2, timeout=30)
+        except TimeoutError:  # dask may lose the one that takes the place of a killed worker
+            processes_of_dask.restart(timeout=60)
         yield processes_of_dask
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import pickle
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -8,11 +9,12 @@ import numpy as np
 import pytest
 from scipy import ndimage
 
-from napari_scsc import FilterBank, LatticeSCSC, samples
+from napari_scsc import FilterBank, LatticeSCSC, inpaint, samples
 from napari_scsc.restore import groups, plan
 from napari_scsc.restore.basis import Basis, mixtures_above_noise
 from napari_scsc.restore.chain import Chain, Passes, reference_places
 from napari_scsc.restore.patches import PatchGrid, cosine_basis
+from napari_scsc.restore.source import open_image
 
 SHAPES = [((30,), (5,)), ((14, 17), (4, 3)), ((7, 9, 8), (3, 2, 3))]
 
@@ -438,3 +440,98 @@ def test_compiling_ahead_compiles_what_the_passes_call():
     _, y = noisy_tissue(0.1, (20, 18))
     Chain(cosines(1, (5, 5)), passes((5, 5))).denoise(y[None], 0.1)
     assert [len(f.signatures) for f in vars(groups.get()).values()] == compiled
+
+
+# --- masks and sizes --------------------------------------------------------------------------
+
+COLOURS = np.random.default_rng(0).random((6, 20, 24, 3)).astype(np.float32)
+HOLES = np.random.default_rng(1).random(COLOURS.shape[:3]) < 0.2
+
+
+class Watched:
+    """A mask in a file, say, that knows what was read of it."""
+
+    shape, dtype = HOLES.shape, HOLES.dtype
+
+    def __init__(self):
+        self.read = []
+
+    def __getitem__(self, region):
+        self.read.append(HOLES[region].size)
+        return HOLES[region]
+
+    def __array__(self, *_, **__):
+        raise AssertionError("the mask was read as a whole")
+
+
+def test_a_mask_without_the_axes_that_come_last_is_read_part_by_part():
+    mask = Watched()
+    source = open_image(COLOURS, mask, None, "zyxc")
+    mask.read.clear()
+    part = np.s_[2:4, 5:9, :10]
+    found = source.missing((), part)
+    np.testing.assert_array_equal(found, np.broadcast_to(HOLES[part], (3, *HOLES[part].shape)))
+    assert mask.read == [HOLES[part].size]
+
+
+def test_a_mask_without_the_axes_that_come_last_is_sent_as_it_is():
+    source = open_image(COLOURS, HOLES, None, "zyxc")
+    assert len(pickle.dumps(source.image.missing)) < HOLES.nbytes + 1000
+    sent = pickle.loads(pickle.dumps(source.image.missing))
+    whole = tuple(slice(0, n) for n in COLOURS.shape)
+    np.testing.assert_array_equal(sent.read(whole), np.stack([HOLES] * 3, axis=-1))
+
+
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
+def test_a_mask_of_floats_that_are_0_or_1_is_a_mask(dtype):
+    source = open_image(COLOURS[0], HOLES[0].astype(dtype), "rgb", None)
+    found = source.missing((), np.s_[:, :])
+    np.testing.assert_array_equal(found, np.stack([HOLES[0]] * 3))
+
+
+@pytest.mark.parametrize("value", [0.5, np.nan, -1.0, 255.0])
+def test_a_mask_of_other_floats_is_refused_with_what_it_holds(value):
+    mask = HOLES[0].astype("f4")
+    mask[3, 4] = value
+    with pytest.raises(ValueError, match=rf"^the mask holds {value:g} \(float32\).* mask > 0\.5"):
+        open_image(COLOURS[0], mask, "rgb", None)
+
+
+@pytest.mark.parametrize("n_colours", [3, 4])
+@pytest.mark.parametrize("image", [COLOURS[0, ..., 0], COLOURS[..., 0]])
+def test_a_grey_picture_of_a_mask_is_a_mask(image, n_colours):
+    picture = np.repeat(HOLES[0, ..., None].astype("u1") * 255, n_colours, axis=-1)
+    picture[..., 3:] = 255
+    source = open_image(image, picture, None, "zyx"[-image.ndim :])
+    whole = tuple(slice(0, n) for n in image.shape)
+    found = source.missing((), whole)[0]
+    np.testing.assert_array_equal(found, np.broadcast_to(HOLES[0], image.shape))
+
+
+@pytest.mark.parametrize(("channel", "words"), [(1, "in colour"), (3, "transparent in parts")])
+def test_a_picture_that_is_no_mask_is_refused(channel, words):
+    picture = np.zeros((20, 24, 4), "u1")
+    picture[3, 4, channel] = 200
+    with pytest.raises(ValueError, match=rf"^the mask is a picture .*{words}.*save it in grey"):
+        open_image(COLOURS[0, ..., 0], picture, None, None)
+
+
+@pytest.mark.parametrize("mask", [HOLES[0, 1:], HOLES[:3], HOLES[0].astype(complex)])
+def test_other_masks_are_refused_as_masks(mask):
+    with pytest.raises((ValueError, TypeError), match=r"^the mask"):
+        inpaint(COLOURS[0, ..., 0], mask)
+
+
+@pytest.mark.parametrize(
+    ("shape", "axes", "words"),
+    [
+        ((2, 2), None, "too small.*at least 4 points are needed along y and x$"),
+        ((3, 40), None, "too small.*at least 4 points are needed along y and x$"),
+        ((3,), None, "too small.*at least 4 points are needed along x$"),
+        ((2, 2, 2), "tyx", "too small.*at least 4 points are needed along y and x$"),
+        ((40, 40, 3), "tyx", "axis 'x' has 3 points.*drop the axis, or choose another kind$"),
+    ],
+)
+def test_an_image_that_is_too_small_is_not_sent_to_another_kind(shape, axes, words):
+    with pytest.raises(ValueError, match=words):
+        open_image(np.arange(np.prod(shape), dtype=float).reshape(shape), None, None, axes)

@@ -6,6 +6,7 @@ import logging
 import multiprocessing
 import os
 import pickle
+import subprocess
 import sys
 import time
 from multiprocessing.pool import ThreadPool
@@ -150,7 +151,6 @@ def numbered(path):
 LAZY = [npy, npy_fortran, npy_swapped, tiff, tiff_swapped, tiff_tiled, tiff_strips, tiff_imagej]
 LAZY += [tiff_ome, tiff_pyramid, hdf5, hdf5_swapped, matlab, zarr_array, zarr_2, ome_zarr, bands]
 LAZY += [numbered]
-OURS = [make for make in LAZY if "zarr" not in make.__name__]
 
 
 @pytest.fixture(scope="module")
@@ -195,7 +195,7 @@ def test_dask_takes_the_array(tmp_path, make):
     np.testing.assert_array_equal(lazy.compute(), CUBE)
 
 
-@pytest.mark.parametrize("make", OURS)
+@pytest.mark.parametrize("make", LAZY)
 def test_slices_and_integers_mean_what_they_do_in_numpy(tmp_path, make):
     array = open_source(make(tmp_path)).array
     assert isinstance(array, FileArray)
@@ -207,6 +207,9 @@ def test_slices_and_integers_mean_what_they_do_in_numpy(tmp_path, make):
         array[[0, 1]]
     with pytest.raises(IndexError):
         array[0, 0, 0, 0]
+    for index in (5, -6, np.s_[0, 0, 40]):
+        with pytest.raises(IndexError, match="outside"):
+            array[index]
 
 
 @settings(max_examples=40)
@@ -372,6 +375,82 @@ def test_imagej_writes_micro_in_its_own_way(tmp_path):
     assert opened.units == ("micrometer",) * 3
 
 
+@pytest.mark.parametrize("metadata", [None, {}])  # with {}, tifffile describes the shape
+@pytest.mark.parametrize(
+    ("unit", "resolution", "scale"),
+    [
+        ("CENTIMETER", (20_000, 40_000), (0.25, 0.5)),
+        ("INCH", (25_400, 12_700), (2.0, 1.0)),
+        ("INCH", (72, 720), (25_400 / 720, 25_400 / 72)),
+        ("NONE", (20_000, 40_000), None),
+        # What programs write that know nothing of the size.
+        ("INCH", (72, 72), None),
+        ("INCH", (96, 96), None),
+        ("INCH", (1, 1), None),
+        ("CENTIMETER", (28.35, 28.35), None),
+        ("CENTIMETER", (37.8, 37.8), None),
+        ("CENTIMETER", (1, 1), None),
+    ],
+)
+def test_the_resolution_of_any_tiff_is_the_size_of_its_pixels(
+    tmp_path, unit, resolution, scale, metadata
+):
+    path = tmp_path / "a.tif"
+    tifffile.imwrite(
+        path, CUBE[0], resolution=resolution, resolutionunit=unit, metadata=metadata, software=""
+    )
+    opened = open_source(path)
+    assert opened.labels == ("y", "x")
+    assert opened.scale == (scale if scale is None else pytest.approx(scale, rel=1e-4))
+    assert opened.units == (None if scale is None else ("micrometer", "micrometer"))
+
+
+def test_the_resolution_is_that_of_the_series(tmp_path):
+    with tifffile.TiffWriter(tmp_path / "a.tif") as file:
+        for n, rows in ((1000, 30), (500, 7)):
+            resolution = {"resolution": (n, n), "resolutionunit": "CENTIMETER"}
+            file.write(CUBE[0, :rows], metadata=None, **resolution)
+    assert open_source(tmp_path / "a.tif").scale == pytest.approx((10, 10))
+    assert open_source(tmp_path / "a.tif", 1).scale == pytest.approx((20, 20))
+
+
+def test_imagej_without_a_unit_has_that_of_the_resolution(tmp_path):
+    how = {"resolution": (1000, 500), "resolutionunit": "CENTIMETER"}
+    opened = open_source(tiff(tmp_path, imagej=True, **how))
+    assert opened.scale == pytest.approx((1, 20, 10))
+    assert opened.units == ("pixel", "micrometer", "micrometer")
+
+
+def test_an_unknown_axis_costs_its_name_and_not_the_scale(tmp_path):
+    sizes = {f"PhysicalSize{letter}": size for letter, size in (("X", 0.25), ("Y", 0.5))}
+    opened = open_source(tiff(tmp_path, ome=True, metadata={"axes": "QYX", **sizes}))
+    assert opened.labels is None
+    assert opened.scale == (1, 0.5, 0.25)
+    assert opened.units == ("pixel", "micrometer", "micrometer")
+
+
+@pytest.mark.parametrize("names", ["img_{}.tif", "x_ms_{}.tif"])
+def test_a_folder_has_the_scale_of_its_first_image(tmp_path, names):
+    for i, image in enumerate(CUBE, 1):
+        tifffile.imwrite(
+            tmp_path / names.format(i),
+            image,
+            imagej=True,
+            resolution=(4, 2),
+            metadata={"unit": "um"},
+        )
+    opened = open_source(tmp_path)
+    equals(opened.array, CUBE)
+    assert opened.scale == (1, 0.5, 0.25)
+    assert opened.units == ("pixel", "micrometer", "micrometer")
+
+
+def test_axes_of_length_one_are_no_riddle(tmp_path):
+    for shape in ((1, 1, 2), (1, 8, 9), (1, 20, 30, 3)):
+        np.save(tmp_path / "a.npy", np.zeros(shape, "u1"))
+        assert open_source(tmp_path / "a.npy").labels is None
+
+
 def test_hdf5_names_its_axes(tmp_path):
     with h5py.File(write_h5(tmp_path / "a.h5", data=CUBE), "r+") as file:
         file["data"].attrs["axes"] = "tyx"
@@ -467,6 +546,38 @@ def test_the_key_of_a_tiff_is_the_number_of_a_series(tmp_path):
             open_source(tmp_path / "a.tif", key)
 
 
+def test_what_else_is_in_a_tiff_is_said(tmp_path):
+    with tifffile.TiffWriter(tmp_path / "a.tif") as file:
+        file.write(CUBE)
+        file.write(CUBE[0, :7])
+    (remark,) = open_source(tmp_path / "a.tif").remarks
+    assert remark == 'holds 2 series, this is the first: key="1" is the next'
+    assert open_source(tmp_path / "a.tif", 0).remarks == ()
+    assert open_source(tiff_ome(tmp_path)).remarks == ()
+
+
+def test_what_else_is_in_a_zarr_is_said(tmp_path):
+    group = zarr.create_group(tmp_path / "a.zarr")
+    group.create_array("deep/first", data=CUBE[:1])
+    assert open_source(tmp_path / "a.zarr").remarks == ()
+    write_zarr(tmp_path / "a.zarr" / "deep" / "second.ome.zarr")
+    for key in (None, "deep"):
+        (remark,) = open_source(tmp_path / "a.zarr", key).remarks
+        assert remark.endswith('this is the first: key="deep/second.ome.zarr" is the next')
+    equals(open_source(tmp_path / "a.zarr", "deep/second.ome.zarr").array, CUBE)
+    assert open_source(tmp_path / "a.zarr", "deep/first").remarks == ()
+    assert open_source(ome_zarr(tmp_path)).remarks == ()
+
+
+def test_a_damaged_image_does_not_concern_the_first_of_a_zarr(tmp_path):
+    group = zarr.create_group(tmp_path / "a.zarr")
+    group.create_array("a", data=CUBE)
+    group.create_group("b").attrs["ome"] = {"version": "0.5", "multiscales": [{"datasets": []}]}
+    opened = open_source(tmp_path / "a.zarr")
+    equals(opened.array, CUBE)
+    assert opened.remarks == ()
+
+
 # Nothing is read before it is asked for
 
 
@@ -535,7 +646,7 @@ def test_thousands_of_files_are_a_small_pickle(tmp_path):
 # Files that change, and how many are open
 
 
-@pytest.mark.parametrize("make", [hdf5, tiff_strips])
+@pytest.mark.parametrize("make", [hdf5, tiff_strips, zarr_array])
 def test_a_file_is_opened_once_for_all_copies_of_its_array(tmp_path, make, monkeypatch):
     array = open_source(make(tmp_path)).array
     opened = []
@@ -559,11 +670,14 @@ def test_a_file_that_was_written_anew_is_read_anew(tmp_path, make, monkeypatch):
     np.testing.assert_array_equal(array[:1], CUBE[:1])
 
 
-@pytest.mark.parametrize("suffix", [".h5", ".tif"])
+@pytest.mark.parametrize("suffix", [".h5", ".tif", ".zarr"])
 def test_a_file_of_another_shape_is_not_taken_for_the_same(tmp_path, suffix):
     path = tmp_path / f"a{suffix}"
 
     def write(values):
+        if suffix == ".zarr":
+            zarr.create_array(path, data=values, overwrite=True)
+            return
         path.unlink(missing_ok=True)
         if suffix == ".h5":
             write_h5(path, data=values)
@@ -573,7 +687,7 @@ def test_a_file_of_another_shape_is_not_taken_for_the_same(tmp_path, suffix):
     write(CUBE)
     array = open_source(path).array
     write(CUBE[:, :20])
-    with pytest.raises(ValueError, match="was changed"):
+    with pytest.raises(ValueError, match=rf"^\S*{path.name}: was changed"):
         array[:1]
 
 
@@ -618,13 +732,26 @@ def test_unknown_kinds_say_in_two_lines_what_can_be_read(tmp_path, name):
 
 
 def test_a_folder_of_other_things_says_what_it_should_hold(tmp_path):
-    with pytest.raises(ValueError, match=r"neither bands .* nor views .*TIFF files"):
+    (tmp_path / ".DS_Store").touch()
+    with pytest.raises(ValueError, match="is empty"):
+        open_source(tmp_path)
+    (tmp_path / "notes.txt").touch()
+    with pytest.raises(ValueError, match=r"holds no images, but notes\.txt"):
         open_source(tmp_path)
     for i in range(3):
         for letter in "ab":
             iio.imwrite(tmp_path / f"{letter}_{i}.tif", CUBE[0])
-    with pytest.raises(ValueError, match="no single set"):
+    words = rf"are no one image: name them, as in {tmp_path.name}/\*\.tif.* bands .* views .* TIFF"
+    with pytest.raises(ValueError, match=words):
         open_source(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["a.tif.partial", "a.zarr.partial"])
+def test_a_run_that_broke_off_is_called_so(tmp_path, name):
+    (tmp_path / name).mkdir()
+    np.save(tmp_path / name / "result.npy", CUBE)
+    with pytest.raises(ValueError, match="is a run that broke off: resume it"):
+        open_source(tmp_path / name)
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes")
@@ -650,6 +777,59 @@ def test_files_that_are_cut_off_raise(tmp_path, make):
     os.truncate(path, path.stat().st_size // 2)
     with pytest.raises(ValueError, match=path.name):
         open_source(path).array[:]
+
+
+def damaged_zarr(path, zarr_format=3):
+    zarr.create_array(path / "a.zarr", data=CUBE, chunks=(1, 5, 5), zarr_format=zarr_format)
+    chunks = [p for p in (path / "a.zarr").rglob("*") if p.is_file() and "zarr" not in p.name]
+    min(p for p in chunks if p.name != ".zattrs").write_text("no chunk")
+    return path / "a.zarr"
+
+
+def damaged_hdf5(path):
+    with h5py.File(path / "a.h5", "w") as file:
+        file.create_dataset("a", data=CUBE, chunks=(1, 30, 40), compression="gzip")
+        place = file["a"].id.get_chunk_info(0).byte_offset
+    with open(path / "a.h5", "r+b") as stream:
+        stream.seek(place)
+        stream.write(b"no chunk")
+    return path / "a.h5"
+
+
+@pytest.mark.parametrize(
+    "make", [damaged_zarr, lambda path: damaged_zarr(path, 2), damaged_hdf5, tiff_tiled, npy]
+)
+def test_damage_that_is_found_when_reading_names_the_file(tmp_path, make):
+    path = make(tmp_path)
+    array = pickle.loads(pickle.dumps(open_source(path).array))
+    if path.suffix in (".tif", ".npy"):
+        os.truncate(path, 1000)
+    with pytest.raises(ValueError, match=rf"{path.name}: not a readable"):
+        array[:]
+    if path.suffix in (".zarr", ".h5"):  # what is whole is read nevertheless
+        np.testing.assert_array_equal(array[1:], CUBE[1:])
+
+
+def test_a_damaged_chunk_of_zarr_leaves_nothing_behind_that_complains(tmp_path):
+    code = f"""
+from napari_scsc.io.sources import open_source
+try:
+    open_source({os.fspath(damaged_zarr(tmp_path))!r}).array[:]
+except ValueError as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "a.zarr: not a readable zarr" in done.stdout
+    assert done.stderr == ""
+
+
+def test_what_the_system_refuses_stays_an_error_of_the_system(tmp_path):
+    for make in (hdf5, zarr_array, tiff_strips):
+        path = make(tmp_path)
+        array = open_source(path).array
+        os.rename(path, tmp_path / f"moved-{path.name}")
+        with pytest.raises(FileNotFoundError, match=path.name):
+            array[:1]
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"zarr_format": 3}', '{"zarr_format": 9}'])

@@ -293,6 +293,20 @@ def test_a_killed_writer_harms_only_its_region(tmp_path, suffix):
 # What can go wrong with a disk
 
 
+@pytest.mark.parametrize("suffix", [".ome.tif", ".ome.zarr"])
+def test_messages_name_the_result_and_not_where_it_is_made(tmp_path, suffix):
+    made = tmp_path / f"cells{suffix}.partial" / f"result{suffix}"
+    for dtype, labels, error in (("f2", "uv", ValueError), ("c8", "yx", TypeError)):
+        with pytest.raises(error) as raised:
+            store_for(made, (4, 4), dtype, (2, 2), labels=labels)
+        assert str(raised.value).startswith(f"{tmp_path / 'cells'}{suffix}: ")
+    with pytest.raises(FileNotFoundError) as missing:
+        store_for(made, (4, 4), "f4", (2, 2)).create()
+    assert missing.value.filename == f"{tmp_path / 'cells'}{suffix}"
+    elsewhere = tmp_path / "old.partial" / "cells.tif"  # not made by us
+    assert store_for(elsewhere, (4, 4), "f4", (2, 2)).shown == elsewhere
+
+
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_nothing_that_exists_is_replaced(tmp_path, suffix):
     store, values = case(tmp_path / f"a{suffix}")

@@ -151,7 +151,7 @@ def view(array: Any, missing: Any = None) -> View:
         whatever has ``shape``, ``dtype`` and can be sliced; a sequence of arrays of falling size
         is a multiscale image, of which the first is taken. What can only be converted as a whole
         (a nested list, an object with no more than ``__array__``) is converted here.
-    missing : array, optional
+    missing : array or Mask, optional
         Where the image has no value, besides where a masked array says so; see ``mask_view``.
 
     Raises
@@ -170,45 +170,97 @@ def view(array: Any, missing: Any = None) -> View:
         )
     mask = _own_mask(source, shape)
     if missing is not None:
-        given = mask_view(missing, shape)
+        given = missing if isinstance(missing, Mask) else mask_view(missing, shape)
         mask = given if mask is None else mask | given
     return View(source, shape, dtype, mask)
 
 
-def mask_view(mask: Any, shape: Sequence[int]) -> Mask:
+def mask_view(mask: Any, shape: Sequence[int], axes: Sequence[int] = ()) -> Mask:
     """Look at a mask of missing values, without reading it.
 
     Parameters
     ----------
     mask : array
         Of any kind that ``view`` takes. Boolean: True where a value is missing; or integer, such
-        as labels: anything but 0 where it is missing.
+        as labels: anything but 0 where it is missing; or float, if all values are 0 or 1. A grey
+        picture in red, green and blue counts as one without these.
     shape : sequence of int
         The shape of the image. The mask has it too, or that of its last axes: a mask (y, x) holds
         for every t of an image (t, y, x).
+    axes : sequence of int
+        Axes of the image that the mask may have instead, wherever they are.
     """
     source, own, dtype = _look(mask, "mask")
     full = tuple(shape)
-    if own != full[len(full) - len(own) :]:
-        raise ValueError(f"the mask has the shape {own}, the image {full}")
-    if dtype.kind not in "biu":
+    if dtype.kind not in "biuf":
         raise TypeError(
-            "a mask must hold True (missing) and False, or whole numbers that are 0 where "
+            "the mask must hold True (missing) and False, or whole numbers that are 0 where "
             f"nothing is missing, but has the type {dtype}"
         )
-    return Mask(full, (_Truth(source, leading=len(full) - len(own)),))
+    found = _axes_of_mask(own, full, axes)
+    is_picture = found is None and len(own) > 2 and own[-1] in (3, 4) and dtype.kind != "b"
+    if is_picture:
+        found = _axes_of_mask(own[:-1], full, axes)
+    if found is None:
+        raise ValueError(
+            f"the mask has the shape {own}, the image {full}: it must have all axes of the image, "
+            "or its last ones"
+        )
+    return Mask(full, (_Truth(source, found, len(full), is_picture),))
+
+
+def _axes_of_mask(
+    own: tuple[int, ...], full: tuple[int, ...], axes: Sequence[int]
+) -> tuple[int, ...] | None:
+    """Which axes of the image a mask of that shape has; None if it does not fit."""
+    last = range(max(0, len(full) - len(own)), len(full))
+    fitting = (tuple(some) for some in (last, axes) if own == tuple(full[i] for i in some))
+    return next(fitting, None)
 
 
 # Objects and not closures: a mask can be sent to other processes.
 @dataclass(frozen=True, slots=True)
 class _Truth:
-    """What a mask with fewer leading axes than the image says of a region."""
+    """What a mask that has some of the axes of the image says of a region."""
 
     source: Any
-    leading: int
+    axes: tuple[int, ...]
+    n: int
+    is_picture: bool = False
 
     def __call__(self, region: Region) -> Array:
-        return np.asarray(_fetch(self.source, region[self.leading :])).astype(bool, copy=False)
+        own = tuple(region[i] for i in self.axes)
+        part = _fetch(self.source, (*own, slice(None)) if self.is_picture else own)
+        truth = _truth(_grey(part) if self.is_picture else part)
+        return truth[tuple(slice(None) if i in self.axes else None for i in range(self.n))]
+
+
+def _grey(part: Array) -> Array:
+    """The one value that each pixel of a grey picture (..., c) has."""
+    colours, rest = part[..., :3], part[..., 3:]
+    if (colours[..., 1:] != colours[..., :1]).any():
+        raise ValueError(
+            "the mask is a picture in colour: save it in grey, black where nothing is missing"
+        )
+    if rest.size and (rest != rest.flat[0]).any():
+        raise ValueError(
+            "the mask is a picture that is transparent in parts, which can mean anything: save it "
+            "in grey, black where nothing is missing"
+        )
+    return colours[..., 0]
+
+
+def _truth(part: Array) -> Array:
+    """True where a part of a mask is not 0; floats that are neither 0 nor 1 are no mask."""
+    truth = np.asarray(part).astype(bool, copy=False)
+    if part.dtype.kind == "f":
+        other = truth & (part != 1)
+        if other.any():
+            raise ValueError(
+                f"the mask holds {part[other].flat[0]:g} ({part.dtype}): it must hold True where "
+                "something is missing and False elsewhere, or 1 and 0, as in mask > 0.5"
+            )
+    return truth
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,7 @@ from napari_scsc.cli.files import (
     targets_of,
 )
 from napari_scsc.cli.words import (
+    complain,
     failing_in_one_line,
     is_terminal,
     keeping,
@@ -35,6 +36,7 @@ from napari_scsc.cli.words import (
     naming_numbered,
     say,
     stopping_at_once_when_asked_twice,
+    translated,
 )
 from napari_scsc.cli.work import computing_on, each, follow, make_each
 
@@ -179,6 +181,8 @@ def learn(inputs: tuple[str, ...], out: str, **asked: Any) -> None:
     for path in expanded(inputs):
         with naming(path):
             image, meaning = open_input(path, **asked)
+            for remark in image.remarks:
+                complain(f"{path}: {translated(remark)}")
             images.append(image.array)
             axes.append(meaning)
             if meaning != axes[0]:

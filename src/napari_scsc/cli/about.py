@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from napari_scsc.cli.files import holds_codes, load_bank, meaning_of, opened
-from napari_scsc.cli.words import words_of
+from napari_scsc.cli.words import translated, words_of
 
 if TYPE_CHECKING:
     from napari_scsc.axes import Axes
@@ -42,21 +42,27 @@ def about_image(
     path: str, key: str | None, kind: str | None, axes: str | None, noise: bool, **_: Any
 ) -> dict[str, Any]:
     """What an image is, as far as a few parts of it tell."""
+    from napari_scsc.restore.source import check_lengths
+
     image = opened(path, key)
     facts: dict[str, Any] = {"shape": image.array.shape, "dtype": str(image.array.dtype)}
     facts |= {"scale": image.scale, "units": image.units}
+    remarks = [translated(remark) for remark in image.remarks]
     try:
         meaning = meaning_of(image, kind, axes)
         roles = dict(zip(meaning.labels, meaning.roles, strict=True))
         facts |= {"kind": meaning.kind, "axes": roles}
+        check_lengths(meaning, image.array.shape)
         if noise:
             found = _noise(image.array, meaning)
-            facts |= {"sigma": found.sigma, "sure": found.sure, "remarks": found.remarks or None}
+            facts |= {"sigma": found.sigma, "sure": found.sure}
             facts["grows_with_brightness"] = found.depends_on_signal
+            remarks += map(translated, found.remarks)
     except (ValueError, TypeError) as error:
         if "kind" not in facts and (kind or axes):
             raise
-        facts["remarks"] = (words_of(error),)
+        remarks.append(words_of(error))
+    facts["remarks"] = tuple(remarks) or None
     return facts
 
 

@@ -28,13 +28,12 @@ def complain(words: str) -> None:
     click.echo(f"napari-scsc: {' '.join(words.split())}", err=True)
 
 
-# What the functions of Python say, in the words of the command line.
 _TRANSLATED = (
     (r"^memory must", "--memory must"),
     (r"inpaint\(image, None\)", "inpaint"),
     (r"as in inpaint\(image, ~np.isfinite\(image\)\)", "with a --mask for inpaint"),
     (r"\b(\w+)=(?:\.\.\.|True\b)", r"--\1"),
-    (r"""\b(\w+)=["']([\w-]+)["']""", r"--\1 \2"),
+    (r"""\b(\w+)=["']([\w./-]+)["']""", r"--\1 \2"),
     (r"again with resume\b", "again with --resume"),
     (r"the same arguments", "the same options"),
     (r"the same memory", "the same --memory"),
@@ -54,9 +53,14 @@ def words_of(error: BaseException) -> str:
         words = str(error)
     else:
         words = f"{type(error).__name__}: {error}"
+    return ". ".join([translated(words), *getattr(error, "__notes__", ())])
+
+
+def translated(words: str) -> str:
+    """What the functions of Python say, in the words of the command line."""
     for pattern, option in _TRANSLATED:
         words = re.sub(pattern, option, words)
-    return ". ".join([words, *getattr(error, "__notes__", ())])
+    return words
 
 
 @contextmanager

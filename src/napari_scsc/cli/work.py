@@ -16,7 +16,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from napari_scsc.cli.files import checkpoint_of, is_done, open_input
-from napari_scsc.cli.words import FAILED, complain, is_terminal, keeping, naming, say, words_of
+from napari_scsc.cli.words import (
+    FAILED,
+    complain,
+    is_terminal,
+    keeping,
+    naming,
+    say,
+    translated,
+    words_of,
+)
 
 if TYPE_CHECKING:
     from napari_scsc.restore.job import RestoreUpdate, Updates
@@ -37,7 +46,7 @@ def make_each(
 
     def make(path: str) -> None:
         target = targets[path]
-        facts = {"input": path, "output": str(target)}
+        facts: dict[str, Any] = {"input": path, "output": str(target)}
         if is_done(target, asked["resume"]):
             say({**facts, "was_there": True}, f"{target} is there already", **asked)
             return
@@ -54,14 +63,16 @@ def make_each(
         with keeping(None if is_piped else checkpoint_of(target)):
             last = follow(updates, Path(path).name)
         if not asked["as_json"]:
-            for remark in last.remarks:
-                complain(f"{path}: {remark}")
+            for remark in (*image.remarks, *last.remarks):
+                complain(f"{path}: {translated(remark)}")
         if is_piped:
             with open(target, "rb") as stream:
                 shutil.copyfileobj(stream, sys.stdout.buffer)
             sys.stdout.buffer.flush()
             return
-        say({**facts, **found(last)}, f"{path} -> {target}", **asked)
+        facts |= found(last)
+        facts["remarks"] = [translated(r) for r in (*image.remarks, *facts.get("remarks", ()))]
+        say(facts, f"{path} -> {target}", **asked)
 
     with computing_on(asked["scheduler"]):
         each(list(targets), make)

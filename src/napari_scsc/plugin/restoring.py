@@ -45,7 +45,7 @@ class Restoring:
     def words(self) -> str:
         """Where the result is, as the end of a sentence."""
         if not self.preview:
-            return "" if self.layer is None else f": layer '{self.layer.name}'"
+            return "" if self.layer is None else f": layer '{_short(self.layer.name)}'"
         lengths = " x ".join(map(str, arrays.view(self.source.data).shape))
         return f": a preview of {lengths}"
 
@@ -94,6 +94,11 @@ class Restoring:
             "bank": None if bank is None else bank.id,
         }
         return layers.result_arguments(self.source, self.task, recipe)
+
+
+def _short(name: str) -> str:
+    """A name of which a long middle is left out: a line of the dock has no more room."""
+    return name if len(name) <= 34 else f"{name[:16]}…{name[-17:]}"
 
 
 def is_for_folder(data: Any, wishes: Preferences) -> bool:

@@ -124,7 +124,7 @@ def open_image(
     if missing is not None:
         seen = arrays.view(image, _missing_of(missing, seen.shape, meaning))
     source = Source(seen, meaning, arrays.measure(seen, _looked_at(seen)))
-    _check_lengths(source)
+    check_lengths(source.axes, source.image.shape)
     if source.range.n_known == 0:
         raise ValueError("all of the image is missing: there is nothing to restore it from")
     if source.range.has_inf:
@@ -154,25 +154,21 @@ def _looked_at(image: arrays.View) -> list[Region] | None:
     return [regions[i] for i in sorted(chosen)]
 
 
-def _missing_of(mask: Any, shape: tuple[int, ...], axes: Axes) -> Any:
-    """The mask as ``arrays`` takes it: of the image's shape, or of its last axes."""
-    given = tuple(getattr(mask, "shape", np.shape(mask)))
-    shift = tuple(n for n, r in zip(shape, axes.roles, strict=True) if r == "shift")
-    if given == shift and given != shape[len(shape) - len(given) :]:
-        # One mask for all joint and sample values, though these axes come last.
-        places = tuple(slice(None) if r == "shift" else None for r in axes.roles)
-        return np.broadcast_to(np.asarray(mask)[places], shape)
-    return mask
+def _missing_of(mask: Any, shape: tuple[int, ...], axes: Axes) -> arrays.Mask:
+    """The mask: of the image's shape, of its last axes, or of its shift axes wherever they are."""
+    shift = [i for i, role in enumerate(axes.roles) if role == "shift"]
+    return arrays.mask_view(mask, shape, shift)
 
 
-def _check_lengths(source: Source) -> None:
-    axes, shape = source.axes, source.image.shape
+def check_lengths(axes: Axes, shape: tuple[int, ...]) -> None:
+    """Refuse axes along which filters cannot slide."""
     n_shift = axes.count("shift")
     if n_shift > 3:
         raise ValueError(
             f"filters slide along up to three axes here, but {axes.kind} data of the shape "
             f"{shape} have {n_shift}: name one of them as a sample or joint axis"
         )
+    _check_size(axes, shape)
     seen = 0
     for label, role, n in zip(axes.labels, axes.roles, shape, strict=True):
         if role == "joint" and n == 1:
@@ -189,6 +185,24 @@ def _check_lengths(source: Source) -> None:
                 f"the image is smaller than the smallest filter: axis {label!r} has {n} points "
                 f"(shape {shape}), and {fewest} are needed; drop the axis, or choose another kind"
             )
+
+
+def _check_size(axes: Axes, shape: tuple[int, ...]) -> None:
+    """Refuse an image that is too small whatever its axes are taken for."""
+    slid = [
+        (label, n)
+        for label, role, n in zip(axes.labels, axes.roles, shape, strict=True)
+        if role == "shift"
+    ]
+    last = slid[-2:]
+    short = [f"{label} has {n} points" for label, n in last if n < _FEWEST]
+    # With more axes, those that are too short may be of another kind, such as colours.
+    if max(shape) < _FEWEST or len(short) == len(slid) or (short and axes.kind == "image"):
+        raise ValueError(
+            f"the image is too small, smaller than the smallest filter: {' and '.join(short)} "
+            f"(shape {shape}); at least {_FEWEST} points are needed along "
+            f"{' and '.join(label for label, _ in last)}"
+        )
 
 
 def check_sigma(sigma: float | None, source: Source) -> None:

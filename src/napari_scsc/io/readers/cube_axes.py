@@ -36,6 +36,9 @@ def letters_of(
         kind = axes_of.resolve(shape, name=" ".join(names)).kind
     except ValueError:
         kind = "light-field" if n == 4 and _is_light_field(shape[2:] + shape[:2]) else ""
+    # Where axes of length 1 were put aside, the kind is that of the others.
+    fits = kind in axes_of.PRESETS and len(axes_of.PRESETS[kind].labels) == n
+    kind = kind if fits else ""
     labels = axes_of.PRESETS[kind].labels if kind else ()
     if kind == "rgb" or not labels:
         return labels, kind or None

@@ -19,7 +19,9 @@ def read_zarr(path: str | os.PathLike[str]) -> list[LayerData]:
     opened = open_source(path)
     coarser = [open_source(path, key).array for key in level_keys(path)[1:]]
     arrays = [opened.array, *coarser]
-    levels = [dask.array.from_array(array, chunks=array.chunks) for array in arrays]
+    from_array: Any = dask.array.from_array  # it has no annotations
+    # A name made from the path would stay the same when the values change, and caches go by it.
+    levels = [from_array(array, chunks=array.chunks, name=False) for array in arrays]
     labels, last = opened.labels or (), opened.array.ndim - 1
     is_rgb = labels[-1:] == ("c",) and are_colours(opened.array, last)
     n = last if is_rgb else last + 1

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import math
 import os
+import sys
 import threading
 from abc import ABC, abstractmethod
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+
+from napari_scsc.io.sources.opened import unreadable
 
 Array = NDArray[Any]
 
@@ -61,7 +65,7 @@ class FileArray(ABC):
 
     def __getitem__(self, index: Any) -> Array:
         """Read a region; the index holds slices and integers."""
-        return np.asarray(self._read(_full(index, self.ndim)), self.dtype)
+        return np.asarray(self._read(_full(index, self.shape)), self.dtype)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         if copy is False:
@@ -73,8 +77,9 @@ class FileArray(ABC):
         """Read a region; the index has an entry for every axis."""
 
 
-def _full(index: Any, n: int) -> tuple[Any, ...]:
+def _full(index: Any, shape: tuple[int, ...]) -> tuple[Any, ...]:
     """An index of slices and integers with one entry for each of the axes."""
+    n = len(shape)
     parts = index if isinstance(index, tuple) else (index,)
     for part in parts:
         if part is not Ellipsis and not isinstance(part, slice | int | np.integer):
@@ -83,7 +88,11 @@ def _full(index: Any, n: int) -> tuple[Any, ...]:
     before, after = parts[:at], parts[at + 1 :]
     if len(before) + len(after) > n or Ellipsis in after:
         raise IndexError(f"{index!r} has too many entries for {n} axes")
-    return (*before, *[slice(None)] * (n - len(before) - len(after)), *after)
+    full = (*before, *[slice(None)] * (n - len(before) - len(after)), *after)
+    for part, length in zip(full, shape, strict=True):
+        if not isinstance(part, slice) and not -length <= part < length:
+            raise IndexError(f"{index!r} lies outside of the shape {shape}")
+    return full
 
 
 @dataclass(frozen=True)
@@ -97,8 +106,9 @@ class MappedArray(FileArray):
     def _read(self, index: tuple[Any, ...]) -> Array:
         # Mapped anew each time, which takes microseconds: pages that stay mapped count as memory
         # of the process, and a file that became shorter raises instead of ending it.
-        whole: Any = np.memmap(self.path, self.stored, "r", self.offset, self.shape, self.order)
-        return np.array(whole[index], self.dtype)
+        with reading(self, "file"):
+            whole: Any = np.memmap(self.path, self.stored, "r", self.offset, self.shape, self.order)
+            return np.array(whole[index], self.dtype)
 
 
 # Files that this process has open. One lock and not one a thread: a file is opened once.
@@ -120,12 +130,50 @@ def handle(array: FileArray, opener: Callable[[], Any]) -> Any:
     return opened
 
 
+class FileChanged(ValueError):
+    """A file no longer holds the array that was opened."""
+
+
 def check_same(array: FileArray, shape: Sequence[int]) -> None:
     """Refuse a file whose array has another shape by now."""
     if tuple(shape) != array.shape:
-        raise ValueError(
+        raise FileChanged(
             f"{array.path}: was changed: its shape was {array.shape} and is {tuple(shape)}"
         )
+
+
+@contextmanager
+def reading(array: FileArray, what: str) -> Iterator[None]:
+    """Let whatever a package raises while it reads a file say which file that is."""
+    try:
+        yield
+    except FileChanged:
+        raise
+    except Exception as error:  # the codecs raise many kinds
+        _let_zarr_finish()
+        if isinstance(error, OSError) and error.filename:
+            raise  # the system refuses a file, and says which
+        raise ValueError(unreadable(array.path, what, error)) from error
+
+
+def _let_zarr_finish() -> None:
+    """Wait for the chunks that zarr still reads after one has failed.
+
+    It leaves them to themselves, and if the process ends meanwhile, each prints a traceback.
+    """
+    if "zarr" not in sys.modules:
+        return
+    import asyncio
+
+    async def wait() -> None:
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        if others:
+            await asyncio.wait(others)
+
+    with suppress(Exception):  # not a public part of zarr, and nothing depends on it
+        from zarr.core.sync import sync
+
+        sync(wait())
 
 
 def _after_fork() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from napari_scsc.io.readers.cube_files import hdf5_axes
-from napari_scsc.io.sources.file_arrays import Array, FileArray, check_same, handle
+from napari_scsc.io.sources.file_arrays import Array, FileArray, check_same, handle, reading
 from napari_scsc.io.sources.opened import Opened, choose, describe, is_numeric, unreadable
 
 
@@ -22,10 +22,11 @@ class Hdf5Array(FileArray):
     turned: bool = False
 
     def _read(self, index: tuple[Any, ...]) -> Array:
-        dataset = handle(self, self._open)  # h5py has a lock of its own for all calls
-        if self.turned:
-            return np.asarray(dataset[index[::-1]]).T
-        return np.asarray(dataset[index])
+        with reading(self, "HDF5 file"):
+            dataset = handle(self, self._open)  # h5py has a lock of its own for all calls
+            if self.turned:
+                return np.asarray(dataset[index[::-1]]).T
+            return np.asarray(dataset[index])
 
     def _open(self) -> Any:
         dataset = _h5py(self.path).File(self.path, "r")[self.key]

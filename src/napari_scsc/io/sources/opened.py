@@ -31,6 +31,8 @@ class Opened:
         Units of the scale; "pixel" where an axis has none.
     name : str
         Name of the file without its end, and the key if there is one.
+    remarks : tuple of str
+        What whoever opened it should know, such as that there is more in the file.
     """
 
     array: Any
@@ -38,6 +40,7 @@ class Opened:
     scale: tuple[float, ...] | None = None
     units: tuple[str, ...] | None = None
     name: str = ""
+    remarks: tuple[str, ...] = ()
 
 
 def describe(
@@ -49,6 +52,7 @@ def describe(
     units: Sequence[Any] | None = None,
     spelled: Any = None,
     stem: str | None = None,
+    remarks: Sequence[str] = (),
 ) -> Opened:
     """Put together what is known; without labels, what names and the shape tell for certain."""
     shape = tuple(array.shape)
@@ -65,6 +69,7 @@ def describe(
         sizes,
         words if sizes and words and set(words) != {"pixel"} else None,
         f"{stem} {key}" if key else stem,
+        tuple(remarks),
     )
 
 

@@ -11,10 +11,23 @@ from typing import Any
 
 import numpy as np
 
-from napari_scsc.io.sources.file_arrays import Array, FileArray, MappedArray, check_same, handle
+from napari_scsc.io.sources.file_arrays import (
+    Array,
+    FileArray,
+    MappedArray,
+    check_same,
+    handle,
+    reading,
+)
 from napari_scsc.io.sources.opened import Opened, describe, unreadable
 
 _LARGEST_PAGE = 64 << 20  # bytes of a page of strips that is decoded as a whole
+# Of each unit of resolution its micrometres, and the resolutions that say nothing of the size of a
+# pixel: 72 and 96 dots an inch are what programs write for a screen, and 1 is for nothing at all.
+_OF_RESOLUTION: dict[int, tuple[float, tuple[float, ...]]] = {
+    2: (25_400.0, (1, 72, 96)),  # an inch
+    3: (10_000.0, (1, 72 / 2.54, 96 / 2.54)),  # a centimetre
+}
 _OF_TIFF = {**dict(zip("TZCYXUVN", "tzcyxuvn", strict=True)), "S": "c"}
 
 
@@ -26,10 +39,8 @@ class TiffArray(FileArray):
     whole_pages: bool
 
     def _read(self, index: tuple[Any, ...]) -> Array:
-        try:
+        with reading(self, "TIFF file"):
             return np.asarray(handle(self, self._open)[index])
-        except Exception as error:  # the codecs raise many kinds
-            raise ValueError(unreadable(self.path, "TIFF file", error)) from error
 
     def _open(self) -> Any:
         import tifffile
@@ -64,7 +75,11 @@ def open_tiff(place: Path, key: str | int | None) -> Opened:
         raise ValueError(unreadable(place, "TIFF file", error)) from error
     if int(number) >= n_series:
         raise ValueError(f"{place}: holds {n_series} series, and none with the number {number}")
-    return describe(place, array, "" if key is None else str(key), labels, scale, units)
+    remarks = []
+    if key is None and n_series > 1:
+        remarks.append(f'holds {n_series} series, this is the first: key="1" is the next')
+    name = "" if key is None else str(key)
+    return describe(place, array, name, labels, scale, units, remarks=remarks)
 
 
 def _tiff_array(place: Path, file: Any, number: int) -> FileArray:
@@ -95,18 +110,19 @@ def _tiff_meaning(file: Any, number: int) -> tuple[Any, Any, Any]:
     """Labels, scale and units of a series, as far as the file knows them."""
     series = file.series[number]
     letters = series.axes
-    labels = [_OF_TIFF.get(letter, "") for letter in letters]
+    labels: Any = [_OF_TIFF.get(letter, "") for letter in letters]
     if not all(labels) or len(set(labels)) < len(labels):
-        return None, None, None  # what tifffile calls Q or I is not known
+        labels = None  # what tifffile calls Q or I is not known
+    known = {}
     if series.kind == "ome":
         known = _ome_sizes(file.ome_metadata, number)
     elif series.kind == "imagej":
         known = _imagej_sizes(file)
     elif series.kind == "shaped":
         said = file.shaped_metadata[number]
-        return labels, said.get("scale"), said.get("units")
-    else:
-        known = {}
+        if said.get("scale"):
+            return labels, said["scale"], said.get("units")
+    known = known or _resolution_sizes(series.keyframe)
     if not known:
         return labels, None, None
     sizes = [known.get(letter, (1.0, "pixel")) for letter in letters]
@@ -130,13 +146,36 @@ def _ome_sizes(text: str, number: int) -> dict[str, tuple[float, str]]:
 def _imagej_sizes(file: Any) -> dict[str, tuple[float, str]]:
     said = file.imagej_metadata or {}
     unit = str(said.get("unit", "pixel")).replace("\\u00B5", "µ")
-    sizes = {}
-    for letter in "XY":
-        tag = file.pages.first.tags.get(f"{letter}Resolution")
-        if tag is not None and tag.value[0]:
-            sizes[letter] = tag.value[1] / tag.value[0], unit
+    sizes = {letter: (1 / per, unit) for letter, per in _resolutions(file.pages.first).items()}
+    if "unit" not in said:  # then the tag has the unit, if anything has
+        sizes |= _resolution_sizes(file.pages.first)
     if "spacing" in said:
         sizes["Z"] = abs(float(said["spacing"])), unit
     if said.get("finterval"):
         sizes["T"] = float(said["finterval"]), str(said.get("tunit", "s"))
     return {} if set(sizes.values()) <= {(1.0, "pixel")} else sizes
+
+
+def _resolution_sizes(page: Any) -> dict[str, tuple[float, str]]:
+    """Sizes of pixels by the tags that every TIFF may have, where they are more than a default."""
+    tag = page.tags.get("ResolutionUnit")
+    micrometres, defaults = _OF_RESOLUTION.get(0 if tag is None else int(tag.value), (0.0, ()))
+    found = _resolutions(page)
+    if not micrometres or all(_is_one_of(per, defaults) for per in found.values()):
+        return {}
+    return {letter: (micrometres / per, "µm") for letter, per in found.items()}
+
+
+def _is_one_of(per: float, defaults: tuple[float, ...]) -> bool:
+    # Programs round: what is 72 dots an inch to one is 72.009 to another.
+    return any(math.isclose(per, default, rel_tol=1e-3) for default in defaults)
+
+
+def _resolutions(page: Any) -> dict[str, float]:
+    """Pixels in a unit along X and Y, as far as the tags say."""
+    found = {}
+    for letter in "XY":
+        tag = page.tags.get(f"{letter}Resolution")
+        if tag is not None and all(tag.value):
+            found[letter] = tag.value[0] / tag.value[1]
+    return found

@@ -5,11 +5,34 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from napari_scsc.io.sources.file_arrays import Array, FileArray, check_same, handle, reading
 from napari_scsc.io.sources.opened import Opened, describe, is_numeric, listed, unreadable
 from napari_scsc.io.words import natural
+
+
+@dataclass(frozen=True)
+class ZarrArray(FileArray):
+    """An array in a zarr."""
+
+    key: str
+
+    def _read(self, index: tuple[Any, ...]) -> Array:
+        with reading(self, "zarr"):
+            return np.asarray(handle(self, self._open)[index])
+
+    def _open(self) -> Any:
+        import zarr
+
+        array = zarr.open_array(store=self.path, path=self.key, mode="r")
+        check_same(self, array.shape)
+        _check_codecs(array)
+        return array
 
 
 def is_zarr(place: Path) -> bool:
@@ -28,7 +51,8 @@ def open_zarr(place: Path, key: str | int | None) -> Opened:
         if inner and (hasattr(root, "shape") or inner not in root):
             members = [] if hasattr(root, "shape") else [name for name, _ in _members(root)]
             raise ValueError(f"no array {inner!r} is in it; there are {listed(members)}")
-        found = _first_image(root[inner] if inner else root)
+        images = _images(root[inner] if inner else root)
+        found = next(images, None)
         if found is None:
             raise ValueError("no array of numbers is in it")
         array, group, path = found
@@ -42,7 +66,10 @@ def open_zarr(place: Path, key: str | int | None) -> Opened:
         raise
     except Exception as error:  # damaged metadata raise many kinds
         raise ValueError(unreadable(place, "zarr", error)) from error
-    return describe(place, array, inner or ("" if image else array.path), *meaning)
+    dtype = np.dtype(array.dtype).newbyteorder("=")
+    lazy = ZarrArray(place, tuple(array.shape), dtype, tuple(array.chunks), array.path)
+    name = inner or ("" if image else array.path)
+    return describe(place, lazy, name, *meaning, remarks=_remarks(images))
 
 
 def level_keys(path: str | os.PathLike[str]) -> list[str]:
@@ -68,19 +95,27 @@ def _zarr_meaning(array: Any) -> tuple[Any, Any, Any]:
     return names, attributes.get("scale"), units
 
 
-def _first_image(node: Any) -> tuple[Any, Any, str] | None:
-    """The first array in a node, and if it belongs to an OME image, its group and path there."""
+def _images(node: Any) -> Iterator[tuple[Any, Any, str]]:
+    """The arrays in a node; of an OME image the finest, with its group and its path there."""
     if hasattr(node, "shape"):
-        return (node, None, "") if is_numeric(node.shape, node.dtype) else None
-    image = _multiscales(node)
-    if image:
+        if is_numeric(node.shape, node.dtype):
+            yield node, None, ""
+    elif image := _multiscales(node):
         finest = image["datasets"][0]["path"]
-        return node[finest], node, finest
-    for _, member in _members(node):
-        found = _first_image(member)
-        if found:
-            return found
-    return None
+        yield node[finest], node, finest
+    else:
+        for _, member in _members(node):
+            yield from _images(member)
+
+
+def _remarks(others: Iterator[tuple[Any, Any, str]]) -> tuple[str, ...]:
+    """Say that a zarr holds more images than the one that is opened."""
+    try:  # not how many: there can be thousands, and each takes time to open
+        array, group, _ = next(others)
+    except Exception:  # there is none, or it is damaged, which does not concern the first
+        return ()
+    key = array.path if group is None else group.path
+    return (f'holds more than one image, this is the first: key="{key}" is the next',)
 
 
 def _members(node: Any) -> Iterator[tuple[str, Any]]:

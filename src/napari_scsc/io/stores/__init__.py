@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from napari_scsc.io.stores.base import Store
+from napari_scsc.io.stores.base import Store, final_path
 from napari_scsc.io.stores.flat import NpyStore, TiffStore
 from napari_scsc.io.stores.zarr_stores import OmeZarrStore, ZarrStore
 from napari_scsc.io.units import unit_word
@@ -82,19 +82,20 @@ def store_for(
     """
     lengths = tuple(int(n) for n in shape)
     place = Path(path).absolute()  # other processes may work in other folders
+    shown = final_path(place)
     kind = np.dtype(dtype).newbyteorder("=")
     if not lengths or min(lengths) < 1:
-        raise ValueError(f"{place}: an array of the shape {lengths} holds nothing")
+        raise ValueError(f"{shown}: an array of the shape {lengths} holds nothing")
     if kind.kind not in "fiu" or kind.itemsize > 8:
-        raise TypeError(f"{place}: holds integers or floats of up to 64 bits, not {kind}")
+        raise TypeError(f"{shown}: holds integers or floats of up to 64 bits, not {kind}")
     given = {"chunks": chunks, "labels": labels, "scale": scale, "units": units}
     for what, value in given.items():
         if value is not None and len(value) != len(lengths):
-            raise ValueError(f"{place}: {what} has {len(value)} entries for {len(lengths)} axes")
+            raise ValueError(f"{shown}: {what} has {len(value)} entries for {len(lengths)} axes")
     if min(chunks) < 1:
-        raise ValueError(f"{place}: chunks must be at least 1 long, but are {tuple(chunks)}")
+        raise ValueError(f"{shown}: chunks must be at least 1 long, but are {tuple(chunks)}")
     if scale is not None and not all(math.isfinite(s) and s for s in scale):
-        raise ValueError(f"{place}: the scale must be finite and not 0, but is {tuple(scale)}")
+        raise ValueError(f"{shown}: the scale must be finite and not 0, but is {tuple(scale)}")
     names = None if labels is None else tuple(map(str, labels))
     if names and all(re.fullmatch(r"-?\d+", label) for label in names):
         names = None

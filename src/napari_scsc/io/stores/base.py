@@ -55,6 +55,11 @@ class Store(ABC):
     compressed: bool = True
     name: str = ""
 
+    @property
+    def shown(self) -> Path:
+        """Where messages say that it is: what is in the making has no name of its own yet."""
+        return final_path(self.path)
+
     def create(self) -> None:
         """Make it, empty (all values are 0); complete or not at all.
 
@@ -66,7 +71,7 @@ class Store(ABC):
                 errno.EEXIST, "there is something of that name already", str(self.path)
             )
         temporary = self.path.with_name(f".{self.path.name}.{secrets.token_hex(4)}")
-        with naming(self.path):
+        with naming(self.shown):
             self._check_room()
             try:
                 self._make(temporary)
@@ -91,11 +96,11 @@ class Store(ABC):
         wanted = tuple(s.stop - s.start for s in region)
         if found.shape != wanted:
             raise ValueError(
-                f"{self.path}: the region has the shape {wanted}, the values {found.shape}"
+                f"{self.shown}: the region has the shape {wanted}, the values {found.shape}"
             )
         if not np.can_cast(found.dtype, self.dtype, "same_kind"):
-            raise TypeError(f"{self.path}: holds {self.dtype}, the values are {found.dtype}")
-        with naming(self.path):
+            raise TypeError(f"{self.shown}: holds {self.dtype}, the values are {found.dtype}")
+        with naming(self.shown):
             self._put(region, found.astype(self.dtype, copy=False))
 
     def finish(self) -> None:  # noqa: B027 - most formats have nothing left to do
@@ -129,7 +134,7 @@ class Store(ABC):
     def _whole_chunks(self, region: Region) -> Region:
         """The region with all its ends, if it consists of whole chunks."""
         if len(region) != len(self.shape):
-            raise ValueError(f"{self.path}: a region has {len(self.shape)} slices, not {region}")
+            raise ValueError(f"{self.shown}: a region has {len(self.shape)} slices, not {region}")
         plain = []
         for part, n, chunk in zip(region, self.shape, self.chunks, strict=True):
             start, stop, step = part.indices(n)
@@ -137,7 +142,7 @@ class Store(ABC):
             ends = start % chunk == 0 and (stop % chunk == 0 or stop == n)
             if step != 1 or start >= stop or not inside or not ends:
                 raise ValueError(
-                    f"{self.path}: {region} does not consist of whole chunks {self.chunks} of the "
+                    f"{self.shown}: {region} does not consist of whole chunks {self.chunks} of the "
                     f"shape {self.shape}"
                 )
             plain.append(slice(start, stop))
@@ -153,6 +158,13 @@ def naming(path: Path) -> Iterator[None]:
         if error.errno is None:
             raise
         raise OSError(error.errno, error.strerror, str(path)) from error
+
+
+def final_path(path: Path) -> Path:
+    """Where a result will be: until it is whole, it is in a folder that is called like it."""
+    folder = path.parent
+    is_partial = folder.suffix == ".partial" and path.name.startswith("result.")
+    return folder.with_suffix("") if is_partial else path
 
 
 def _remove(place: Path) -> None:

@@ -72,8 +72,8 @@ class TiffStore(FlatStore):
     def __post_init__(self) -> None:
         if self._is_named_ome() and not self._suits_ome():
             raise ValueError(
-                f"{self.path}: OME-TIFF holds numbers of up to 32 bits or float64, and the axes "
-                f"t, c, z, in any order, before y, x; this is {self.dtype} with the axes "
+                f"{self.shown}: OME-TIFF holds integers of up to 32 bits, float32 and float64, and "
+                f"the axes t, c, z, in any order, before y, x; this is {self.dtype} with the axes "
                 f"({', '.join(self.labels or ())}). Write a .tif without .ome, which holds any"
             )
 

@@ -97,7 +97,7 @@ class OmeZarrStore(ZarrStore):
 
         In memory are a few chunks at a time. While it runs, only the finest level is listed.
         """
-        with naming(self.path):
+        with naming(self.shown):
             self._list(1)
             levels = self._levels()
             for level in range(1, len(levels)):
@@ -194,7 +194,7 @@ def _ome_axes(store: Store) -> list[dict[str, str]]:
     ):
         said = f"({', '.join(store.labels)})" if store.labels else f"of the shape {store.shape}"
         raise ValueError(
-            f"{store.path}: OME-Zarr holds axes in the order t, c, z, y, x, of which y and x must "
+            f"{store.shown}: OME-Zarr holds axes in the order t, c, z, y, x, of which y and x must "
             f"be there, and these are {said}. Name them, or write a .zarr, which holds any"
         )
     return axes
