@@ -1,7 +1,7 @@
 """The paper's laboratory: every experiment of its Section 4, run again and judged.
 
 A module an experiment. Each has a TITLE, NOTES, a ``plan(scale)`` of units, CLAIMS, a SUMMARY
-(labels, figures) and ``draw(rows)``.
+(labels, figures) and ``draw(rows)``. It may have ``tables(rows)``, further ones.
 """
 
 EXPERIMENTS = (

@@ -1,16 +1,19 @@
 """Figure 1: the l1 against the l2 ball for the weights, over R."""
 
 from benchmarks.paper import figures
-from benchmarks.paper.claims import always_above, both_ways
-from benchmarks.paper.learning import EQUAL
+from benchmarks.paper.claims import MUCH_DB, always_above, every_way
+from benchmarks.paper.learning import QUALITY
 from benchmarks.paper.plans import everywhere
 
 TITLE = "Figure 1: SCSC-L1 and SCSC-L2 at different R"
-NOTES = "SCSC is SCSC-L2."
-SUMMARY = ("data", "system", "R"), ("psnr", "per_pixel", *EQUAL, "seconds", "passes")
-CLAIMS = both_ways(
+NOTES = (
+    "SCSC is SCSC-L2. Much is 1 dB. With the l1 ball most columns of W are multiples of one base "
+    "filter: maps of parallel columns count as one."
+)
+SUMMARY = ("data", "system", "R"), (*QUALITY, "seconds", "passes")
+CLAIMS = every_way(
     "SCSC-L1 is much inferior to SCSC-L2, at all R",
-    lambda key: always_above("SCSC", "SCSC-L1", key),
+    lambda key: always_above("SCSC", "SCSC-L1", key, least=MUCH_DB),
 )
 
 

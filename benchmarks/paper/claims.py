@@ -9,7 +9,14 @@ from typing import NamedTuple
 
 from benchmarks.paper.learning import TARGETS, equal_key
 
-YES, NO, NOT_TESTED = "yes", "no", "not tested"
+YES, MOSTLY, NO = "yes", "mostly", "no"
+UNDECIDED, NOT_TESTED = "undecided", "not tested"
+
+MUCH_DB = 1.0
+"""What "much" and "significantly" must be at least."""
+
+_MOSTLY = 0.9  # of all pairs
+_ERRORS = 2.0  # standard errors that a lead must exceed, where there are several seeds
 
 
 class Verdict(NamedTuple):
@@ -73,45 +80,111 @@ def ends(rows):
 # --- judges -------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True)
+class Lead:
+    """How far one system is ahead of another, and how well that is known."""
+
+    mean: float
+    error: float = 0.0  # standard error of the difference; one seed says nothing of it
+
+    def exceeds(self, least):
+        """YES, NO, or UNDECIDED if that may be chance."""
+        beyond = self.mean - least
+        if abs(beyond) <= _ERRORS * self.error:
+            return UNDECIDED
+        return YES if beyond > 0 else NO
+
+    def is_within(self, most):
+        """Whether its size is at most ``most``."""
+        return _OPPOSITE[Lead(abs(self.mean), self.error).exceeds(most)]
+
+
+_OPPOSITE = {YES: NO, NO: YES, UNDECIDED: UNDECIDED}
+
+
+def lead(rows, ours, theirs, key):
+    """The lead in some rows of a case; None if one of the two has no figure there."""
+    mine, other = (_by_seed(rows, key, system) for system in (ours, theirs))
+    if not mine or not other:
+        return None
+    gaps = [mine[seed] - other[seed] for seed in mine if seed in other]
+    if len(gaps) == len(mine) == len(other):  # the same starts: compare each with itself
+        error = statistics.stdev(gaps) / math.sqrt(len(gaps)) if len(gaps) > 1 else 0.0
+        return Lead(statistics.fmean(gaps), error)
+    several = [list(found.values()) for found in (mine, other)]
+    gap = statistics.fmean(several[0]) - statistics.fmean(several[1])
+    return Lead(gap, math.hypot(*map(_standard_error, several)))
+
+
+def _by_seed(rows, key, system):
+    some = chosen(rows, system=system)
+    found = {seed: mean(some, key, seed=seed) for (seed,) in distinct(some, "seed")}
+    return {seed: value for seed, value in found.items() if value is not None}
+
+
+def _standard_error(numbers):
+    return statistics.stdev(numbers) / math.sqrt(len(numbers)) if len(numbers) > 1 else 0.0
+
+
 def leads(rows, ours, theirs, key, cases=("data", "R"), match=None):
-    """{case: mean of ours - mean of theirs}, theirs looked up by the labels in ``match`` only."""
+    """{case: lead}, theirs looked up by the labels in ``match`` only; none without both."""
     rows = ends(rows)
     match = cases if match is None else match
     found = {}
     for case in distinct(chosen(rows, system=ours), *cases):
         labels = dict(zip(cases, case, strict=True))
-        mine = mean(rows, key, system=ours, **labels)
-        other = mean(rows, key, system=theirs, **{label: labels[label] for label in match})
-        if mine is not None and other is not None:
-            found[case] = mine - other
+        some = chosen(rows, system=ours, **labels) + chosen(
+            rows, system=theirs, **{label: labels[label] for label in match}
+        )
+        if (ahead := lead(some, ours, theirs, key)) is not None:
+            found[case] = ahead
     return found
 
 
 def always_above(ours, theirs, key="psnr", cases=("data", "R"), match=None, where=None, least=0.0):
     """A judge: ours is above theirs, by more than ``least``, in every case that was measured."""
+    words = f"above by {least:g} dB or more" if least else "above"
+    return _in_every_case(
+        ours, theirs, key, cases, match, where, words, lambda ahead: ahead.exceeds(least)
+    )
 
+
+def always_within(ours, theirs, most, key="psnr", cases=("data",)):
+    """A judge: both are the same in every case, but for ``most`` dB up or down."""
+    words = f"within {most:g} dB"
+    return _in_every_case(
+        ours, theirs, key, cases, cases, None, words, lambda ahead: ahead.is_within(most)
+    )
+
+
+def _in_every_case(ours, theirs, key, cases, match, where, words, decide):
     def judge(rows):
         some = [row for row in rows if where is None or where(row)]
         found = leads(some, ours, theirs, key, cases, match)
         if not found:
             return untested(f"no case with both {ours} and {theirs}")
-        above = sum(lead > least for lead in found.values())
-        words = f"{least:+g} dB or more" if least else "above"
-        return verdict(
-            f"{ours} against {theirs}: {words} in {above} of {len(found)} cases, "
-            f"{_range(found.values())} dB",
-            above == len(found),
+        answers = [decide(ahead) for ahead in found.values()]
+        unsure = answers.count(UNDECIDED)
+        text = f"{ours} against {theirs}: {words} in {answers.count(YES)} of {len(found)} cases, "
+        text += f"{_range(ahead.mean for ahead in found.values())} dB"
+        return Verdict(
+            text + (f"; {unsure} may be chance" if unsure else ""),
+            NO if NO in answers else UNDECIDED if unsure else YES,
         )
 
     return judge
 
 
-def both_ways(text, make_judge):
-    """The claim at equal beta and at each equal sparsity; ``make_judge`` takes the column."""
+def every_way(text, make_judge):
+    """The claim at equal beta, so for filters of length one, and at each equal size of the code.
+
+    ``make_judge`` takes the column.
+    """
     return (
         Claim(f"{text} (equal beta)", make_judge("psnr")),
+        Claim(f"{text} (equal beta, filters of length one)", make_judge("psnr_unit")),
         *(
-            Claim(f"{text} ({target:g} non-zeros a pixel)", make_judge(equal_key(target)))
+            Claim(f"{text} ({target:g} numbers a pixel)", make_judge(equal_key(target)))
             for target in TARGETS
         ),
     )
@@ -162,12 +235,28 @@ def _line(rows, size, key, system, data):
 
 
 def time_to(rows, goal, key="psnr"):
-    """Learning time until the test PSNR of a curve is ``goal``; inf if never."""
-    return min((row["seconds"] for row in rows if row[key] >= goal), default=math.inf)
+    """Learning time until the test PSNR (or another column) of a curve is ``goal``; inf if never.
+
+    Objectives must fall, all else must rise.
+    """
+    sign = _sign(key)
+    return min(
+        (row["seconds"] for row in rows if key in row and sign * row[key] >= sign * goal),
+        default=math.inf,
+    )
 
 
-def times_to_equal(rows, a, b, goal_of, key="psnr"):
-    """Median over the seeds of the times of two systems to a goal, set by their final PSNRs.
+def _sign(key):
+    return -1 if key.startswith("objective") else 1
+
+
+def lower_goal(key):
+    """Of two final values, the one that is easier to reach."""
+    return min if _sign(key) > 0 else max
+
+
+def times_to_equal(rows, a, b, goal_of, key="psnr", average=statistics.median):
+    """Average over the seeds of the times of two systems to a goal, set by their final values.
 
     None if no seed has both.
     """
@@ -177,39 +266,107 @@ def times_to_equal(rows, a, b, goal_of, key="psnr"):
         finals = [mean(ends(curve), key) for curve in both]
         if None not in finals:
             times.append([time_to(curve, goal_of(*finals), key) for curve in both])
-    return [statistics.median(column) for column in zip(*times, strict=True)] or None
+    return [average(column) for column in zip(*times, strict=True)] or None
 
 
-def faster_at_equal_psnr(ours, theirs):
-    """A judge: ours is sooner at the lower of both final PSNRs."""
+def faster_at_equal(ours, theirs, key):
+    """A judge: ours is sooner at the worse of both final values.
+
+    Where what they began with is as good as that, no time to it says anything of learning.
+    """
 
     def judge(rows):
         texts, sooner = [], []
         for (data,) in distinct(rows, "data"):
-            times = times_to_equal(chosen(rows, data=data), ours, theirs, min)
-            if times:
-                texts.append(f"{data}: {times[0]:.3g} s against {times[1]:.3g} s")
+            some = chosen(rows, data=data)
+            times = times_to_equal(some, ours, theirs, lower_goal(key), key)
+            if not times:
+                continue
+            goal = lower_goal(key)(mean(ends(some), key, system=s) for s in (ours, theirs))
+            if start := start_as_good(some, (ours, theirs), goal, key):
+                text = f"{data}: {start} is as good as the worse of both ({goal:.4g})"
+            else:
+                text = f"{data}: {seconds(times[0])} against {seconds(times[1])}"
                 sooner.append(times[0] < times[1])
-        return verdict("; ".join(texts), all(sooner)) if texts else untested("no curves of both")
+            texts.append(text + _paces(some, ours, theirs))
+        if not texts:
+            return untested("no curves of both")
+        text = "; ".join(texts)
+        return verdict(text, all(sooner)) if sooner else untested(text)
 
     return judge
+
+
+def start_as_good(rows, systems, goal, key):
+    """Which of the systems' beginnings is at the goal already, in words; None if none is."""
+    for name in dict.fromkeys(map(start_of, systems)):
+        if time_to(chosen(rows, system=name), goal, key) == 0:
+            return f"{name} ({mean(rows, key, system=name):.4g})"
+    return None
+
+
+def start_of(system):
+    """What a system is before it has learned anything."""
+    has_weights = system.startswith("SCSC")
+    return "no learning (SCSC)" if has_weights else "no learning (shared)"
+
+
+def _paces(rows, *systems):
+    """How long each takes for a sample, in words."""
+    paces = [pace(rows, system) for system in systems]
+    if None in paces:
+        return ""
+    return f" ({' and '.join(seconds(each) for each in paces)} a sample)"
+
+
+def pace(rows, system):
+    """Seconds of learning a sample, each time that it is seen; None if that is not known."""
+    each = [
+        row["seconds"] / (row["passes"] * row["n_train"])
+        for row in chosen(ends(rows), system=system)
+        if row.get("passes") and "n_train" in row
+    ]
+    return statistics.fmean(each) if each else None
+
+
+def seconds(number):
+    return "never" if math.isinf(number) else f"{number:.3g} s"
+
+
+# --- groups -------------------------------------------------------------------------------------
 
 
 def groups_compared(first, second, better, what):
-    """A judge: every one of the first systems is ``better(rows, a, b)`` than every second one."""
+    """A judge: every one of the first systems is ``better(rows, a, b)`` than every second one.
+
+    ``better`` says YES, NO, UNDECIDED, or NOT_TESTED where one of them has no figure: such a pair
+    is not compared.
+    """
 
     def judge(rows):
-        good = total = 0
-        for (data,) in distinct(rows, "data"):
-            some = chosen(rows, data=data)
-            there = {system for (system,) in distinct(some, "system")}
-            for a in first:
-                for b in second:
-                    if {a, b} <= there:
-                        total += 1
-                        good += bool(better(some, a, b))
-        if not total:
+        answers = [
+            better(chosen(rows, data=data), a, b)
+            for (data,) in distinct(rows, "data")
+            for a in first
+            for b in second
+            if chosen(rows, data=data, system=a) and chosen(rows, data=data, system=b)
+        ]
+        compared = [answer for answer in answers if answer != NOT_TESTED]
+        if not compared:
             return untested("no pair to compare")
-        return verdict(f"{what} in {good} of {total} pairs", good == total)
+        good, unsure = compared.count(YES), compared.count(UNDECIDED)
+        text = f"{what} in {good} of {len(compared)} pairs"
+        text += f"; {unsure} may be chance" if unsure else ""
+        left = len(answers) - len(compared)
+        text += f"; {left} could not be compared" if left else ""
+        return Verdict(text, _of_pairs(good, unsure, len(compared)))
 
     return judge
+
+
+def _of_pairs(good, unsure, total):
+    if good == total:
+        return YES
+    if good >= _MOSTLY * total:
+        return MOSTLY
+    return UNDECIDED if good + unsure >= _MOSTLY * total else NO

@@ -6,6 +6,7 @@ from matplotlib.ticker import NullFormatter
 
 from benchmarks.paper.claims import chosen, deviation, distinct, ends, mean
 from benchmarks.paper.learning import EQUAL
+from benchmarks.systems import STARTS
 
 STYLES = {
     "SCSC": ("#d62728", "o"),
@@ -25,6 +26,9 @@ STYLES = {
     "FCSC": ("#98df8a", "*"),
     "DeconvNet": ("#000000", "x"),
     "CCSC": ("#dbdb8d", "d"),
+    "no learning (SCSC)": ("#d62728", ""),
+    "no learning (shared)": ("#7f7f7f", ""),
+    "smooth part only": ("#c7c7c7", ""),
 }
 """The same colour and marker for a system everywhere."""
 
@@ -53,13 +57,13 @@ def panels(columns, rows=1):
 
 
 def against(rows, size, label, constant=()):
-    """PSNR against a size: above at equal beta, below at each equal sparsity that was measured.
+    """PSNR against a size: above at equal beta, below at each equal size of the code.
 
     Systems in ``constant`` do not have that size: they are horizontal lines.
     """
     rows = ends(rows)
     sets = [data for (data,) in distinct(rows, "data")]
-    keys = [key for key in ("psnr", *EQUAL) if any(key in row for row in rows)]
+    keys = [key for key in ("psnr", "psnr_unit", *EQUAL) if any(key in row for row in rows)]
     figure, axes = panels(len(sets), len(keys))
     for line, key in zip(axes, keys, strict=True):
         for ax, data in zip(line, sets, strict=True):
@@ -75,7 +79,8 @@ def against(rows, size, label, constant=()):
 
 
 def _what_is_equal(key):
-    return "equal beta" if key == "psnr" else f"{key.split('_')[-1]} non-zeros a pixel"
+    names = {"psnr": "equal beta", "psnr_unit": "equal beta, length 1"}
+    return names.get(key) or f"{key.split('_')[-1]} numbers a pixel"
 
 
 def _points(ax, rows, size, key, system):
@@ -86,27 +91,41 @@ def _points(ax, rows, size, key, system):
         ax.errorbar(sizes, heights, spread, capsize=2, **style(system))
 
 
-def _level(ax, rows, key, system):
+def _level(ax, rows, key, system, line="--"):
     height = mean(rows, key)
     if height is not None:
         colour, _ = STYLES[system]
-        ax.axhline(height, color=colour, linestyle="--", label=system)
+        ax.axhline(height, color=colour, linestyle=line, label=system)
 
 
 def curves(rows):
-    """Test PSNR, and below it the test objective, against learning time; a line for each seed."""
+    """Test PSNR and test objective against learning time; a line for each seed.
+
+    At equal beta, then at the beta that is equal for filters of length one. What was not learned is
+    a level.
+    """
     sets = [data for (data,) in distinct(rows, "data")]
-    figure, axes = panels(len(sets), 2)
-    for line, key, label in zip(axes, ("psnr", "objective"), (PSNR, OBJECTIVE), strict=True):
+    figure, axes = panels(len(sets), len(_CURVES))
+    for line, (key, label) in zip(axes, _CURVES.items(), strict=True):
         for ax, data in zip(line, sets, strict=True):
-            some = chosen(rows, data=data)
+            some = [row for row in chosen(rows, data=data) if key in row]
             for (system,) in distinct(some, "system"):
-                _curve(ax, chosen(some, system=system), key, system)
+                if system in STARTS:
+                    _level(ax, chosen(some, system=system), key, system, ":")
+                else:
+                    _curve(ax, chosen(some, system=system), key, system)
             ax.set(title=TITLES[data], xlabel="clock time (seconds)", ylabel=label)
             ax.xaxis.set_minor_formatter(NullFormatter())
             ax.grid(alpha=0.3)
     legend_beside(figure, axes[0, 0])
     return figure
+
+
+_CURVES = {
+    "psnr": f"{PSNR}, equal beta",
+    "psnr_unit": f"{PSNR}, length 1",
+    "objective_unit": f"{OBJECTIVE}, length 1",
+}
 
 
 def _curve(ax, rows, key, system):

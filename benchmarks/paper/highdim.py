@@ -4,15 +4,13 @@ from benchmarks.paper import figures
 from benchmarks.paper.claims import (
     Claim,
     always_above,
-    both_ways,
-    distinct,
     ends,
-    mean,
-    untested,
-    verdict,
+    every_way,
+    faster_at_equal,
 )
-from benchmarks.paper.learning import EQUAL
+from benchmarks.paper.learning import QUALITY
 from benchmarks.paper.plans import learn
+from benchmarks.systems import STARTS
 
 TITLE = "Table 4: higher-dimensional data sets"
 NOTES = (
@@ -20,11 +18,13 @@ NOTES = (
     "and others for the test; the paper had whole collections. The contrast of each frame, band "
     "or view is normalised. The quick version has every third band and every second view. Codes "
     "are shared over bands and views, and beta grows as the root of their number, as the answer "
-    "of a filter of unit length does. All ran on one thread of a CPU."
+    "of a filter of unit length does. All ran on one thread of a CPU, within the same budget; the "
+    "online systems make ten passes at most. A pass of CCSC is one of its iterations. Speed is "
+    'judged at R = 10; "no learning" is what each begins with.'
 )
 SUMMARY = (
     ("data", "system", "R"),
-    ("psnr", "per_pixel", *EQUAL, "seconds", "passes", "budget", "kept_mb"),
+    (*QUALITY, "seconds", "passes", "budget", "kept_mb"),
 )
 _SETS = {
     # size, training and test samples, filters, step of bands or views; then of the quick version
@@ -53,27 +53,34 @@ def plan(scale):
             "K": 30 if scale.quick else 50,
             "beta": round(0.1 * _channels(data, step) ** 0.5, 3),
         }
-        for system, r in (("CCSC", None), ("OCSC", None), ("SCSC", 5), ("SCSC", 10)):
-            own = changes | ({"R": r} if r else {})
+        for system, own in _OWN:
             units += [
-                learn(scale, system, data, seed, alone=True, **own) for seed in range(scale.seeds)
+                learn(scale, system, data, seed, **(changes | own)) for seed in range(scale.seeds)
             ]
     return units
 
 
-def _fastest(rows):
-    texts, good = [], []
-    for (data,) in distinct(rows, "data"):
-        some = [row | {"pass_seconds": row["seconds"] / row["passes"]} for row in ends(rows)]
-        times = [mean(some, "pass_seconds", data=data, system=s) for s in ("SCSC", "OCSC")]
-        if None not in times:
-            texts.append(f"{data}: {times[0]:.3g} s a pass against {times[1]:.3g} s")
-            good.append(times[0] < times[1])
-    return verdict("; ".join(texts), all(good)) if texts else untested("not both systems")
+_TIMED = {"alone": True, "curve": True}
+_OWN = (
+    ("CCSC", _TIMED),
+    ("OCSC", _TIMED | {"passes": 10}),
+    ("SCSC", _TIMED | {"passes": 10, "R": 5}),
+    ("SCSC", _TIMED | {"passes": 10, "R": 10}),
+    *((start, {"sparsity_steps": 0, "R": 10}) for start in STARTS),
+)
+
+
+def _faster_than(rival, key):
+    judge = faster_at_equal("SCSC", rival, key)
+
+    def judge_one_size(rows):
+        return judge([row for row in rows if row["system"] != "SCSC" or row["R"] == 10])
+
+    return judge_one_size
 
 
 def _above(ours, theirs, cases=("data", "R")):
-    return both_ways(
+    return every_way(
         f"{ours} outperforms {theirs}",
         lambda key: always_above(ours, theirs, key, cases=cases, match=("data",)),
     )
@@ -83,17 +90,21 @@ CLAIMS = (
     *_above("SCSC", "OCSC"),
     *_above("SCSC", "CCSC"),
     *_above("OCSC", "CCSC", cases=("data",)),
-    Claim("SCSC is faster than OCSC (the paper: on other hardware)", _fastest),
+    *(
+        Claim(
+            f"SCSC is the fastest (the paper: on other hardware): than {rival}, to equal {what}, "
+            "filters of length one",
+            _faster_than(rival, key),
+        )
+        for rival in ("OCSC", "CCSC")
+        for what, key in (("PSNR", "psnr_unit"), ("objective", "objective_unit"))
+    ),
 )
 
 
 def draw(rows):
-    return figures.bars(
-        [row | {"system": row["system"], "set": _name(row)} for row in ends(rows)],
-        "psnr",
-        figures.PSNR,
-        ("set",),
-    )
+    shown = [row | {"set": _name(row)} for row in ends(rows) if row["system"] not in STARTS]
+    return figures.bars(shown, "psnr", figures.PSNR, ("set",))
 
 
 def _name(row):

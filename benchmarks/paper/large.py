@@ -1,24 +1,26 @@
 """Figure 7: test PSNR against learning time on the large sets, SCSC against OCSC."""
 
 from benchmarks.paper import figures
-from benchmarks.paper.claims import Claim, always_above, both_ways, faster_at_equal_psnr
+from benchmarks.paper.claims import MUCH_DB, Claim, always_above, every_way, faster_at_equal
 from benchmarks.paper.filters import large_images
-from benchmarks.paper.learning import EQUAL
+from benchmarks.paper.learning import QUALITY
 from benchmarks.paper.plans import learn
+from benchmarks.systems import STARTS
 
 TITLE = "Figure 7: testing PSNR on the large data sets"
 NOTES = (
     "Subsets of the paper's sets; Flower is cut to squares. On Flower OCSC has a sixth of the "
     "filters, as in the paper, where more did not fit into memory. Both have the same time, but "
-    "for ten passes at most and one at least."
+    'for ten passes at most and one at least. Significant is 1 dB. "No learning" is what each '
+    "begins with: a time to what the beginning already has is not compared. Both PSNR and "
+    "objective against time are at a price that is equal for filters of length one."
 )
 SUMMARY = (
     ("data", "system", "K", "R"),
     (
-        "psnr",
-        "per_pixel",
+        *QUALITY,
         "objective",
-        *EQUAL,
+        "objective_unit",
         "seconds",
         "passes",
         "budget",
@@ -26,26 +28,40 @@ SUMMARY = (
     ),
 )
 CLAIMS = (
-    *both_ways(
+    *every_way(
         "SCSC significantly outperforms OCSC on both sets",
-        lambda key: always_above("SCSC", "OCSC", key, cases=("data",), match=("data",)),
+        lambda key: always_above(
+            "SCSC", "OCSC", key, cases=("data",), match=("data",), least=MUCH_DB
+        ),
     ),
-    Claim("SCSC reaches what OCSC reaches in less time", faster_at_equal_psnr("SCSC", "OCSC")),
+    Claim(
+        "SCSC reaches what OCSC reaches in less time (PSNR, filters of length one)",
+        faster_at_equal("SCSC", "OCSC", "psnr_unit"),
+    ),
+    Claim(
+        "SCSC reaches what OCSC reaches in less time (objective, filters of length one)",
+        faster_at_equal("SCSC", "OCSC", "objective_unit"),
+    ),
 )
 
 
 def plan(scale):
+    return [
+        learn(scale, system, data, seed, **_changes(scale, system, data))
+        for data in ("cifar10", "flower")
+        for system in ("SCSC", "OCSC", *STARTS)
+        for seed in range(scale.seeds)
+    ]
+
+
+def _changes(scale, system, data):
     k = 40 if scale.quick else 300
-    units = []
-    for data in ("cifar10", "flower"):
-        for system in ("SCSC", "OCSC"):
-            count = k // 6 if (system, data) == ("OCSC", "flower") else k
-            changes = large_images(scale, data) | {"K": count, "curve": True, "passes": 10}
-            units += [
-                learn(scale, system, data, seed, alone=True, **changes)
-                for seed in range(scale.seeds)
-            ]
-    return units
+    without_weights = system in ("OCSC", "no learning (shared)")
+    count = k // 6 if without_weights and data == "flower" else k
+    changes = large_images(scale, data) | {"K": count}
+    if system in STARTS:
+        return changes
+    return changes | {"alone": True, "curve": True, "passes": 10}
 
 
 def draw(rows):

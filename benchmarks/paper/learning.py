@@ -1,39 +1,46 @@
-"""Learn with a system and test what it learned: at the beta of all, and at the sparsity of all.
+"""Learn with a system and test what it learned: at the beta of all, and at the size of all.
 
-Test PSNR is the paper's. It rises as codes get denser, so it is measured again with the betas at
-which the test codes have ``TARGETS`` non-zeros a pixel.
+Test PSNR is the paper's. It rises as codes get larger, and longer filters pay less for the same.
+So it is measured again as if all filters had length one, and with the betas at which a pixel of the
+test samples takes ``TARGETS`` numbers.
 """
 
 import math
 import warnings
-from dataclasses import dataclass, replace
+from contextlib import contextmanager
+from dataclasses import dataclass, fields, replace
 
+import dask
 import numpy as np
 
 from benchmarks.paper import sets
+from benchmarks.paper.size import size_of
 from benchmarks.quality import psnr
-from benchmarks.systems import SYSTEMS
+from benchmarks.systems import EVERY, SYSTEMS
 from benchmarks.systems.base import Task
 from napari_scsc import SCSC, FilterBank, ZeroCodeWarning
 
-TARGETS = (0.25, 0.5, 1.0)
-"""Non-zeros a pixel at equal sparsity, up to as many as there are pixels.
-
-Above that, a smaller beta hardly adds non-zeros any more, and PSNR says little of sparsity.
-"""
+TARGETS = (0.25, 0.5, 0.75)
+"""Numbers a pixel at equal size: with one a pixel, a code that is finished is nearly lossless."""
 
 _TOLERANCE = 0.02  # of such a number
 _UNEQUAL = 1.4  # times as many: further apart, what lies between is not a straight line
-_WIDER = 3.0  # factor between two betas until the wanted sparsity lies between them
+_FIRST_SLOPE = -0.7  # of the size over beta, in logarithms, as long as only one code is there
+_LEAST_SLOPE = -0.3  # a flatter line would lead too far
+_WIDER = (1.1, 4.0)  # least and largest factor to a beta beyond all that were tried
+_FAR = 2.0  # logarithm beyond which a size is just wrong: a code of zeros has none
+_UNIT = 0.01  # from length one, which makes no difference
 _CHECKPOINTS = 2.0  # factor between the learning times of two tests on the way
 
 
 def equal_key(target):
-    """Column of the PSNR at that many non-zeros a pixel."""
+    """Column of the PSNR at that many numbers a pixel."""
     return f"psnr_at_{target:g}"
 
 
 EQUAL = tuple(equal_key(target) for target in TARGETS)
+QUALITY = ("psnr", "psnr_unit", "length", "per_pixel", "numbers", *EQUAL)
+"""Columns that say how good what was learned is."""
 
 ONLINE = tuple(name for name, system in SYSTEMS.items() if system.is_online)
 BATCH = tuple(name for name in SYSTEMS if name not in ONLINE)
@@ -41,11 +48,17 @@ BATCH = tuple(name for name in SYSTEMS if name not in ONLINE)
 
 def measure(unit, folder):
     """One row for the end of learning and, with ``curve``, rows for tests on the way."""
-    settings = unit.settings
-    samples = sets.load(folder, unit.data, settings)
+    samples = sets.load(folder, unit.data, unit.settings)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ZeroCodeWarning)
-        return learn_and_test(unit, samples, SYSTEMS[unit.system])
+        return learn_and_test(unit, samples, EVERY[unit.system])
+
+
+@contextmanager
+def on_one_thread():
+    """Blocks of CCSC are workers where dask has several threads: not where times are compared."""
+    with dask.config.set(scheduler="synchronous"):
+        yield
 
 
 def learn_and_test(unit, samples, system):
@@ -56,14 +69,16 @@ def learn_and_test(unit, samples, system):
     warm_up(task)
     rows = []
     next_look = 0.0
-    for step, ended in ended_steps(system(task), settings):
-        if ended:
-            rows.append(_row(step, test.of(step.model)) | {"end": True, "ended_by": ended})
-        elif settings.get("curve") and step.seconds >= next_look:
-            rows.append(_row(step, test.of(step.model)) | {"end": False})
-            next_look = _CHECKPOINTS * step.seconds
+    with on_one_thread():
+        for step, ended in ended_steps(system(task), settings):
+            if ended:
+                found = tested_both(step.model, test, settings["beta"])
+                rows.append(_row(step, found) | {"end": True, "ended_by": ended})
+            elif settings.get("curve") and step.seconds >= next_look:
+                rows.append(_row(step, tested_both(step.model, test, settings["beta"])))
+                next_look = _CHECKPOINTS * step.seconds
     if settings["sparsity_steps"]:
-        rows[-1] |= _at_equal_sparsity(step.model, test, settings)
+        rows[-1] |= _at_equal_size(step.model, test, found, settings["sparsity_steps"])
     return rows
 
 
@@ -72,8 +87,9 @@ def last_step(unit, folder):
     samples = sets.load(folder, unit.data, unit.settings)
     task = task_of(unit, samples)
     warm_up(task)
-    steps = ended_steps(SYSTEMS[unit.system](task), unit.settings)
-    return next(step for step, ended in steps if ended)
+    with on_one_thread():
+        steps = ended_steps(EVERY[unit.system](task), unit.settings)
+        return next(step for step, ended in steps if ended)
 
 
 def task_of(unit, samples):
@@ -118,15 +134,17 @@ def _why_last(step, settings):
     return "passes" if step.passes >= settings.get("passes", math.inf) else ""
 
 
-def _row(step, tested):
+def _row(step, found):
+    """``found`` is {beta: Tested}: at the beta of all, and at what that is for unit filters."""
+    plain, unit = next(iter(found.values())), list(found.values())[-1]
     return {
         "seconds": step.seconds,
         "passes": step.passes,
         "kept_mb": step.kept / 1e6,
-        "psnr": tested.psnr,
-        "objective": tested.objective,
-        "nonzero": tested.nonzero,
-        "per_pixel": tested.per_pixel,
+        **vars(plain),
+        "psnr_unit": unit.psnr,
+        "objective_unit": unit.objective,
+        "end": False,
     }
 
 
@@ -138,33 +156,53 @@ class Tested:
     """Means over the test samples, and the sum of their objectives."""
 
     psnr: float
-    nonzero: float  # share of the code
-    per_pixel: float  # non-zeros a place of the shift axes
+    per_pixel: float  # values of the code that count, a place of the shift axes
+    numbers: float  # and what else the sample has for itself, a place
+    tiny: float  # share of the non-zeros that are too small to count
+    length: float  # of the filters that are used
     objective: float
 
 
 @dataclass(frozen=True)
 class Test:
-    """Codes test samples and says how well and how sparsely."""
+    """Codes test samples and says how well, and with how many numbers."""
 
     samples: np.ndarray
     iterations: int
 
     def of(self, model):
         each = [self._one(model, sample) for sample in self.samples]
-        *columns, objectives = zip(*each, strict=True)
-        return Tested(*(float(np.mean(column)) for column in columns), float(sum(objectives)))
+        means = {
+            field.name: float(np.mean([getattr(tested, field.name) for tested in each]))
+            for field in fields(Tested)
+        }
+        return Tested(**means | {"objective": sum(tested.objective for tested in each)})
 
     def _one(self, model, sample):
-        code = model.encode(sample, max_iter=self.iterations)
-        count = np.count_nonzero(code.Z)
+        # Without a tolerance: the objective settles long before the number of values does.
+        code = model.encode(sample, max_iter=self.iterations, tol=0.0)
         places = math.prod(sample.shape[-(code.Z.ndim - 1) :])
-        return (
-            psnr(sample, code.reconstruction),
-            count / code.Z.size,
-            count / places,
-            code.objective[-1],
+        size = size_of(model, code)
+        return Tested(
+            psnr=float(psnr(sample, code.reconstruction)),
+            per_pixel=size.values / places,
+            numbers=size.numbers / places,
+            tiny=size.tiny,
+            length=size.length,
+            objective=float(code.objective[-1]),
         )
+
+
+def tested_both(model, test, beta):
+    """{beta: Tested}, at beta and at what it is for filters of length one.
+
+    Filters of length l at l times the price are filters of length one at that price.
+    """
+    plain = test.of(with_beta(model, beta))
+    if abs(plain.length - 1) <= _UNIT:
+        return {beta: plain}
+    longer = beta * plain.length
+    return {beta: plain, longer: test.of(with_beta(model, longer))}
 
 
 def with_beta(model, beta):
@@ -174,23 +212,18 @@ def with_beta(model, beta):
     return SCSC.from_bank(model.bank, **(model.settings.arguments() | {"beta": beta}))
 
 
-def _at_equal_sparsity(model, test, settings):
-    found = tested_around(
-        TARGETS,
-        lambda beta: test.of(with_beta(model, beta)),
-        settings["beta"],
-        settings["sparsity_steps"],
-    )
+def _at_equal_size(model, test, found, steps):
+    found = tested_around(TARGETS, lambda beta: test.of(with_beta(model, beta)), found, steps)
     return {equal_key(target): psnr_at(found, target) for target in TARGETS}
 
 
-def tested_around(targets, test_at, start, steps):
+def tested_around(targets, test_at, found, steps):
     """{beta: Tested}, at most so many, with neighbours around each target if there were enough.
 
-    All targets use the same codes: what was tried for one is a bracket for the next. The densest
-    comes first, for the first code is denser than most.
+    ``found`` is where to begin. All targets use the same codes: what was tried for one is a bracket
+    for the next. The largest comes first, for the first code is larger than most.
     """
-    found = {start: test_at(start)}
+    found = dict(found)
     for target in sorted(targets, reverse=True):
         while psnr_at(found, target) is None and len(found) < steps:
             beta = _next_beta({b: _excess(tested, target) for b, tested in found.items()})
@@ -199,12 +232,12 @@ def tested_around(targets, test_at, start, steps):
 
 
 def _excess(tested, target):
-    """Logarithm of how many times too many non-zeros there are."""
-    return math.log(max(tested.per_pixel, 1e-9) / target)
+    """Logarithm of how many times too many numbers there are."""
+    return min(max(math.log(max(tested.numbers, 1e-9) / target), -_FAR), _FAR)
 
 
 def psnr_at(found, target):
-    """PSNR at so many non-zeros a pixel, on the line between its neighbours in the logarithm.
+    """PSNR at so many numbers a pixel, on the line between its neighbours in the logarithm.
 
     ``found`` is {beta: Tested}. None where it could not be reached: that is not to be compared.
     """
@@ -228,7 +261,18 @@ def _next_beta(excess):
     dense = max((b for b, value in excess.items() if value > 0), default=None)
     sparse = min((b for b, value in excess.items() if value <= 0), default=None)
     if dense is None or sparse is None:
-        return max(excess) * _WIDER if sparse is None else min(excess) / _WIDER
+        return _beyond(excess)
     share = excess[dense] / (excess[dense] - excess[sparse])
     share = min(max(share, 0.1), 0.9)
     return math.exp((1 - share) * math.log(dense) + share * math.log(sparse))
+
+
+def _beyond(excess):
+    """The next beta outside all that were tried: on the line through the two nearest."""
+    nearest, *others = sorted(excess, key=lambda beta: abs(excess[beta]))
+    slope = _FIRST_SLOPE
+    if others:
+        slope = (excess[nearest] - excess[others[0]]) / math.log(nearest / others[0])
+    wanted = -excess[nearest] / min(slope, _LEAST_SLOPE)
+    least, most = map(math.log, _WIDER)
+    return nearest * math.exp(math.copysign(min(max(abs(wanted), least), most), wanted))

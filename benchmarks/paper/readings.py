@@ -1,18 +1,18 @@
 """What beta and the radius of the weights are: the paper's text against its authors' program."""
 
 from benchmarks.paper import figures
-from benchmarks.paper.claims import both_ways, chosen, distinct, mean, untested, verdict
-from benchmarks.paper.learning import EQUAL
+from benchmarks.paper.claims import chosen, distinct, every_way, mean, untested, verdict
+from benchmarks.paper.learning import QUALITY
 from benchmarks.paper.plans import everywhere
 
 TITLE = "Readings: beta and the radius of the ball"
 NOTES = (
     "The text says beta = 1 and radius 1/sqrt(R), the published program has 0.1 and 1. PSNR rises "
-    "as beta falls, by construction; at equal sparsity beta only matters for what was learned."
+    "as beta falls, by construction; at equal size beta only matters for what was learned."
 )
 SUMMARY = (
     ("data", "beta", "radius"),
-    ("psnr", "per_pixel", *EQUAL),
+    QUALITY,
 )
 
 
@@ -51,7 +51,7 @@ def _text_is_best(key):
     return judge
 
 
-CLAIMS = both_ways(
+CLAIMS = every_way(
     "beta = 1 and radius 1/sqrt(R) are the setting of the results, here: within 1 dB of the best "
     "pair",
     _text_is_best,

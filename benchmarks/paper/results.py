@@ -9,10 +9,15 @@ from benchmarks.report import write_csv
 matplotlib.use("Agg")
 
 _EQUAL = (
-    f"{', '.join(f'`{key}`' for key in EQUAL)}: PSNR at equal sparsity, each system with the beta "
-    "at which its test codes have so many non-zeros a pixel; on the line between the two nearest "
-    "codes, in the logarithm of the number. What could not be brought there has no figure and is "
-    "not compared. The weights of SCSC, R K numbers a sample, are not counted."
+    "`per_pixel`: values of the test codes a pixel; below a hundredth of the largest they do not "
+    "count, and maps of parallel filters count as one. `numbers`: these and what else a sample has "
+    "for itself, R weights of each column of W in use, or each filter fitted to it. `length`: the "
+    "median length of the filters in use. `psnr_unit`: PSNR with beta times that length, the price "
+    "that filters of length one pay. "
+    f"{', '.join(f'`{key}`' for key in EQUAL)}: PSNR at equal size of the code, each system with "
+    "the beta at which its test codes take so many numbers a pixel; on the line between the two "
+    "nearest codes, in the logarithm of the number. What could not be brought there has no figure "
+    "and is not compared."
 )
 
 
@@ -42,7 +47,14 @@ def describe(experiment, name, rows, missing, scale):
         parts.append(f"![{experiment.TITLE}]({name}.png)")
         summarised = getattr(experiment, "summarised", ends)
         parts.append(_summary(*experiment.SUMMARY, summarised(rows)))
+        for words, header, lines in _further_tables(experiment, rows):
+            parts += [words, _table(header, lines)]
     return "\n\n".join(parts) + "\n"
+
+
+def _further_tables(experiment, rows):
+    """(text, header, lines) of each, where an experiment has more to show than its means."""
+    return experiment.tables(rows) if hasattr(experiment, "tables") else []
 
 
 def verdicts(experiment, rows):

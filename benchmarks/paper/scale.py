@@ -16,8 +16,8 @@ class Scale:
     crop: int  # length of the Fruit and City images, cut from their middle
     n_train: int
     n_test: int
-    test_iterations: int  # at most; a code far from converged has many tiny non-zeros
-    sparsity_steps: int  # how often the test images are coded to find an equal sparsity
+    test_iterations: int  # of each test code, which nothing else stops
+    sparsity_steps: int  # how often the test images are coded to find equal sizes
 
     def small_images(self):
         """Settings of a unit that learns from Fruit or City."""
@@ -45,20 +45,20 @@ FULL = Scale(
     crop=100,
     n_train=10,
     n_test=4,
-    test_iterations=500,
+    test_iterations=1500,
     sparsity_steps=15,
 )
 
 QUICK = Scale(
     quick=True,
     seeds=1,
-    budget=15.0,
+    budget=12.0,
     n_filters=40,
     n_base=10,
     bases=(5, 10, 20),
     crop=64,
     n_train=10,
     n_test=2,
-    test_iterations=300,
-    sparsity_steps=10,
+    test_iterations=600,
+    sparsity_steps=9,
 )

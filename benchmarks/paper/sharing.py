@@ -1,8 +1,8 @@
 """Figure 3: dictionaries of each sample's own against shared ones, over R."""
 
 from benchmarks.paper import figures
-from benchmarks.paper.claims import always_above, both_ways
-from benchmarks.paper.learning import EQUAL
+from benchmarks.paper.claims import always_above, every_way
+from benchmarks.paper.learning import QUALITY
 from benchmarks.paper.plans import everywhere
 
 TITLE = "Figure 3: shared and sample-dependent dictionaries"
@@ -12,19 +12,19 @@ NOTES = (
 )
 SUMMARY = (
     ("data", "system", "R"),
-    ("psnr", "per_pixel", *EQUAL, "seconds", "passes"),
+    (*QUALITY, "seconds", "passes"),
 )
 CLAIMS = (
-    *both_ways(
+    *every_way(
         "SCSC always outperforms SCSC (shared)",
         lambda key: always_above("SCSC", "SCSC (shared)", key),
     ),
-    *both_ways("SCSC always outperforms SEP-TD", lambda key: always_above("SCSC", "SEP-TD", key)),
-    *both_ways(
+    *every_way("SCSC always outperforms SEP-TD", lambda key: always_above("SCSC", "SEP-TD", key)),
+    *every_way(
         "SCSC always outperforms SEP-TD, rescaled",
         lambda key: always_above("SCSC", "SEP-TD, rescaled", key),
     ),
-    *both_ways(
+    *every_way(
         "SCSC outperforms OCSC from R = 10 on",
         lambda key: always_above(
             "SCSC",

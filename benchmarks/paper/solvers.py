@@ -21,16 +21,25 @@ TITLE = "Figures 8 and 9: niAPG and ADMM for the code step"
 NOTES = (
     "A training sample of City with filters that SCSC learned there; five random W, and a code of "
     "zero to begin with. ADMM is that of `napari_scsc.solver.admm`, which takes proximal steps "
-    "for its bilinear constraint; the paper does not say how it was solved there, so a No below "
-    "is about this ADMM. Its times are the mean of its iterations. The violation is "
+    "for its bilinear constraint; the paper does not say how it was solved there, nor with which "
+    "rho, so a No below is about this ADMM at that rho. Its times are the mean of its iterations, "
+    "without the evaluation of the objective, which niAPG needs for its steps and ADMM only for "
+    "this figure. The violation is "
     "||Y - W Z||^2 in space, by Parseval that of the paper but for a constant."
 )
 SUMMARY = (
     ("system",),
     ("objective", "violation", "violation_share", "late_change", "seconds", "iteration"),
 )
-RHOS = (0.1, 1.0, 10.0)
-SOLVERS = ("niAPG", *(f"ADMM, rho {rho:g}" for rho in RHOS))
+RHOS = (0.02, 0.1, 1.0, 10.0)
+
+
+def admm_with(rho):
+    """The name of ADMM with that penalty."""
+    return f"ADMM, rho {rho:g}"
+
+
+SOLVERS = ("niAPG", *map(admm_with, RHOS))
 _STARTS = 5
 _SETTLED = 1e-4  # of the objective, an iteration, over the last tenth: the engine's own tolerance
 _VIOLATED = 1e-3  # of the energy of Y
@@ -100,6 +109,7 @@ def _by_admm(problem, filters, weights, options, rho):
     begin = time.perf_counter()
     solution = solve_by_admm(problem, filters, weights, rho=rho, **options)
     each = (time.perf_counter() - begin) / options["max_iter"]
+    each = max(each - _seconds_of_evaluation(problem, solution, options["beta"]), 0.0)
     energy = float(np.sum((solution.weights @ solution.codes) ** 2, dtype=np.float64))
     pairs = zip(solution.objective, solution.violation, strict=True)
     return [
@@ -112,6 +122,20 @@ def _by_admm(problem, filters, weights, options, rho):
         }
         for i, (value, violation) in enumerate(pairs, start=1)
     ]
+
+
+def _seconds_of_evaluation(problem, solution, beta, times=20):
+    """What ``solve_by_admm`` spends an iteration on its record: objective and violation."""
+    weights, codes = solution.weights, solution.codes
+    product, other = weights @ codes, np.zeros_like(problem.maps)
+    found = []
+    for _ in range(times):
+        begin = time.perf_counter()
+        code.compose(problem, weights, codes)
+        problem.evaluate() + beta * float(np.abs(codes).sum(dtype=np.float64))
+        float(np.sum((other - product) ** 2, dtype=np.float64))
+        found.append(time.perf_counter() - begin)
+    return statistics.median(found)
 
 
 def _thinned(rows, most=60):
@@ -143,55 +167,64 @@ def _niapg_converges(rows):
     )
 
 
-def _admm_fails(rows):
-    ours, texts, fails = _finals(rows, "niAPG"), [], []
-    admm = [system for (system,) in distinct(rows, "system") if system != "niAPG"]
-    if not ours or not admm:
-        return untested("not both solvers")
-    goal = np.mean([row["objective"] for row in ours])
-    for system in admm:
-        finals = _finals(rows, system)
+def _admm_fails(rho):
+    """A judge: at this rho ADMM does not settle, or settles far above niAPG."""
+
+    def judge(rows):
+        ours, finals = _finals(rows, "niAPG"), _finals(rows, admm_with(rho))
+        if not ours or not finals:
+            return untested("not both solvers")
+        goal, reached = (np.mean([row["objective"] for row in some]) for some in (ours, finals))
         change = max(row["late_change"] for row in finals)
-        excess = np.mean([row["objective"] for row in finals]) / goal - 1
-        texts.append(f"{system}: {excess:+.0%} above niAPG's, changes by {change:.1e} an iteration")
-        fails.append(not change < _SETTLED or not excess < _WORSE)
-    return verdict("; ".join(texts), all(fails))
+        excess = reached / goal - 1
+        return verdict(
+            f"ends {excess:+.0%} from niAPG's objective, changes by {change:.1e} an iteration",
+            not change < _SETTLED or not excess < _WORSE,
+        )
+
+    return judge
 
 
-def _violation_stays(rows):
-    texts, stays = [], []
-    for (system,) in distinct(rows, "system"):
-        shares = [row["violation_share"] for row in _finals(rows, system) if "violation" in row]
-        if shares:
-            texts.append(
-                f"{system}: {min(shares):.1e} to {max(shares):.1e} of ||W Z||^2 at the end"
-            )
-            stays.append(not max(shares) < _VIOLATED)
-    return verdict("; ".join(texts), all(stays)) if texts else untested("ADMM was not run")
+def _violation_stays(rho):
+    def judge(rows):
+        shares = [row["violation_share"] for row in _finals(rows, admm_with(rho))]
+        if not shares:
+            return untested("ADMM was not run")
+        return verdict(
+            f"{min(shares):.1e} to {max(shares):.1e} of ||W Z||^2 at the end",
+            not max(shares) < _VIOLATED,
+        )
+
+    return judge
 
 
-def _niapg_fast(rows):
-    goal = _NEAR * min((row["objective"] for row in rows if row.get("end")), default=0.0)
-    times = {
-        system: statistics.median(_time_to(chosen(rows, system=system), goal))
-        for (system,) in distinct(rows, "system")
-    }
-    if "niAPG" not in times or len(times) < 2:
-        return untested("not both solvers")
-    ours = times.pop("niAPG")
-    rival = min(times, key=times.get)
-    return verdict(
-        f"within {_NEAR - 1:.0%} of the lowest objective after {ours:.2g} s (median); "
-        f"{rival} after {times[rival]:.2g} s",
-        ours < times[rival],
-    )
+def _niapg_first(column, name):
+    """A judge: niAPG is near the lowest objective sooner than ADMM at its best rho."""
+
+    def judge(rows):
+        goal = _NEAR * min((row["objective"] for row in rows if row.get("end")), default=0.0)
+        needed = {
+            system: statistics.median(_until(chosen(rows, system=system), goal, column))
+            for (system,) in distinct(rows, "system")
+        }
+        if "niAPG" not in needed or len(needed) < 2:
+            return untested("not both solvers")
+        ours = needed.pop("niAPG")
+        rival = min(needed, key=needed.get)
+        return verdict(
+            f"within {_NEAR - 1:.0%} of the lowest objective after {ours:.3g} {name} (median); "
+            f"{rival}, the best of them, after {needed[rival]:.3g}",
+            ours < needed[rival],
+        )
+
+    return judge
 
 
-def _time_to(rows, goal):
-    """For each start, the seconds until the objective is at most ``goal``; inf if never."""
+def _until(rows, goal, column):
+    """For each start, the column where the objective first is at most ``goal``; inf if never."""
     return [
         min(
-            (r["seconds"] for r in chosen(rows, seed=seed) if r["objective"] <= goal),
+            (r[column] for r in chosen(rows, seed=seed) if r["objective"] <= goal),
             default=math.inf,
         )
         for (seed,) in distinct(rows, "seed")
@@ -200,16 +233,26 @@ def _time_to(rows, goal):
 
 CLAIMS = (
     Claim("niAPG converges", _niapg_converges),
-    Claim("ADMM fails to converge (at every rho)", _admm_fails),
-    Claim("the violation of ADMM's constraint does not go to zero", _violation_stays),
-    Claim("niAPG has fast convergence (here: faster than ADMM at any rho)", _niapg_fast),
+    *(Claim(f"ADMM fails to converge (rho {rho:g})", _admm_fails(rho)) for rho in RHOS),
+    *(
+        Claim(
+            f"the violation of ADMM's constraint does not go to zero (rho {rho:g})",
+            _violation_stays(rho),
+        )
+        for rho in RHOS
+    ),
+    Claim("niAPG has fast convergence (seconds; ADMM at any rho)", _niapg_first("seconds", "s")),
+    Claim(
+        "niAPG has fast convergence (iterations; ADMM at any rho)",
+        _niapg_first("iteration", "iterations"),
+    ),
 )
 
 
 def draw(rows):
     figure, axes = figures.panels(2)
-    lines = ("-", "--", "-.", ":")
-    colours = ("#d62728", "#1f77b4", "#2ca02c", "#9467bd")
+    lines = ("-", (0, (1, 3)), "--", "-.", ":")
+    colours = ("#d62728", "#ff7f0e", "#1f77b4", "#2ca02c", "#9467bd")
     for system, line, colour in zip(SOLVERS, lines, colours, strict=True):
         for seed in range(_STARTS):
             some = chosen(rows, system=system, seed=seed)

@@ -4,6 +4,7 @@ import numpy as np
 
 from benchmarks.paper import figures, learning, sets
 from benchmarks.paper.claims import Claim, mean, untested, verdict
+from benchmarks.paper.size import counted
 from benchmarks.paper.units import Unit
 
 TITLE = "Figure 2: weight matrices of a test sample from City"
@@ -26,8 +27,8 @@ def plan(scale):
 def measure(unit, folder):
     step = learning.last_step(unit, folder)
     sample = sets.load(folder, unit.data, unit.settings).test[0]
-    code = step.model.encode(sample, max_iter=unit.settings["test_iterations"])
-    used = np.abs(code.Z).sum(axis=tuple(range(1, code.Z.ndim))) > 0
+    code = step.model.encode(sample, max_iter=unit.settings["test_iterations"], tol=0.0)
+    used = counted(code.Z).any(axis=tuple(range(1, code.Z.ndim)))
     return [{**describe(code.W[:, used]), "weights": np.round(code.W, 4).tolist()}]
 
 

@@ -46,3 +46,13 @@ SYSTEMS = {
     "DeconvNet": Method("deconvnet", "learn", "Zeiler et al., 2010"),
     "CCSC": Method("ccsc", "learn", "Choudhury et al., 2017"),
 }
+
+_NOTHING = "random filters, nothing learned"
+
+STARTS = {
+    "no learning (SCSC)": Method("engine", "scsc_start", _NOTHING),
+    "no learning (shared)": Method("engine", "shared_start", _NOTHING),
+}
+"""No systems, but what they begin with: who is not better than these has learned nothing."""
+
+EVERY = SYSTEMS | STARTS

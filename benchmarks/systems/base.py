@@ -51,7 +51,9 @@ class Task:
 class Coder(Protocol):
     """What codes test samples: an SCSC, or anything that is asked as it is."""
 
-    def encode(self, x: np.ndarray, mask=None, max_iter: int | None = None) -> Code: ...
+    def encode(
+        self, x: np.ndarray, mask=None, max_iter: int | None = None, tol: float | None = None
+    ) -> Code: ...
 
 
 @dataclass(frozen=True)

@@ -81,13 +81,35 @@ def scsc_by_admm(task):
         yield Step(state.seconds, passes, SCSC.from_bank(bank), _kept(state))
 
 
+def scsc_start(task):
+    """SCSC before it has learned anything: what random base filters do."""
+    yield _nothing_learned(_start(task, weights="sample", ball="l2"))
+
+
+def shared_start(task):
+    """Random filters for all samples, with which every system without weights begins."""
+    yield _nothing_learned(shared(task, task.first_filters()))
+
+
+def _nothing_learned(model):
+    return Step(seconds=0.0, passes=0, model=model, kept=model.bank.filters.nbytes)
+
+
+@dataclass(frozen=True)
+class TunedCode(Code):
+    """A code with the filters that it is for."""
+
+    filters: np.ndarray  # (K, *joint, *support)
+    is_refitted: bool  # whether they are others than those that were learned
+
+
 @dataclass(frozen=True)
 class FineTuned:
     """Codes a sample and fits the filters to it in turn; ``model`` is where it starts from."""
 
     model: SCSC  # with identity weights
 
-    def encode(self, x, mask=None, max_iter=None):
+    def encode(self, x, mask=None, max_iter=None, tol=_TOLERANCE):
         """The best of the rounds, which may be the code with the filters as they were learned."""
         bank, settings = self.model.bank, self.model.settings
         geometry = Geometry(bank.joint, x.shape[bank.n_joint :], bank.support)
@@ -96,29 +118,31 @@ class FineTuned:
         filters, codes, objective = bank.filters, None, []
         best, least = None, np.inf
         with single_threaded():
-            for _ in range(_TUNING_ROUNDS + 1):
+            for tuned in range(_TUNING_ROUNDS + 1):
                 problem.set_filters(filters)
                 solution = code.solve(
                     problem,
                     None,
                     beta=settings.beta,
                     max_iter=max_iter or settings.max_iter,
-                    tol=_TOLERANCE,
+                    tol=tol,
                     codes=codes,
                 )
                 codes = solution.codes
                 maps, filled, reconstruction = problem.statistics()
                 objective.append(solution.objective[-1])
                 if objective[-1] < least:
-                    least, best = objective[-1], (codes, reconstruction, solution.converged)
+                    least, best = objective[-1], (tuned, filters, solution, reconstruction)
                 filters = refit(filters, geometry, maps, filled)
-        codes, reconstruction, converged = best
-        return Code(
+        tuned, filters, solution, reconstruction = best
+        return TunedCode(
             W=np.eye(bank.n_base, dtype=settings.real),
-            Z=geometry.reached(codes),
+            Z=geometry.reached(solution.codes),
             reconstruction=geometry.crop(reconstruction),
             objective=(*objective, least),
-            converged=converged,
+            converged=solution.converged,
+            filters=filters,
+            is_refitted=tuned > 0,
         )
 
 
