@@ -591,7 +591,7 @@ def test_code_of_zeros_does_not_lead_the_search_astray():
     def law(beta):
         return by_a_law(beta) if beta < 1.5 else coded(0.0, 0.0)
 
-    found = around((0.25,), 1.6, 8, law)
+    found = around((0.25,), 1.6, 12, law)
     assert learning.psnr_at(found, 0.25) == pytest.approx(psnr_of_the_law(0.25), abs=0.2)
 
 

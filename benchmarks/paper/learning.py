@@ -268,11 +268,11 @@ def _next_beta(excess):
 
 
 def _beyond(excess):
-    """The next beta outside all that were tried: on the line through the two nearest."""
-    nearest, *others = sorted(excess, key=lambda beta: abs(excess[beta]))
+    """A beta outside all that were tried: on the line through the two at that end."""
+    last, *others = sorted(excess, reverse=min(excess.values()) > 0)
     slope = _FIRST_SLOPE
     if others:
-        slope = (excess[nearest] - excess[others[0]]) / math.log(nearest / others[0])
-    wanted = -excess[nearest] / min(slope, _LEAST_SLOPE)
+        slope = (excess[last] - excess[others[0]]) / math.log(last / others[0])
+    wanted = -excess[last] / min(slope, _LEAST_SLOPE)
     least, most = map(math.log, _WIDER)
-    return nearest * math.exp(math.copysign(min(max(abs(wanted), least), most), wanted))
+    return last * math.exp(math.copysign(min(max(abs(wanted), least), most), wanted))

@@ -35,6 +35,8 @@ _TRANSLATED = (
     (r"\b(\w+)=(?:\.\.\.|True\b)", r"--\1"),
     (r"""\b(\w+)=["']([\w./-]+)["']""", r"--\1 \2"),
     (r"again with resume\b", "again with --resume"),
+    (r"\bgive it as sigma\b", "give it with --sigma"),
+    (r"\bgive sigma\b", "give --sigma"),
     (r"the same arguments", "the same options"),
     (r"the same memory", "the same --memory"),
     (r"name one of them as a sample or joint axis", "call one of them n in --axes"),

@@ -19,6 +19,7 @@ _TRANSLATED = (
         "is chosen may be empty, and the image holds no NaN)",
     ),
     (r"\bgive it as sigma\b", "type it into 'noise'"),
+    (r"\bgive sigma\b", "type the noise level into 'noise'"),
     (r"\bsigma is\b", "the noise level is"),
     (r"; drop the axis, or choose another kind", ": set it to 'separate', or choose another kind"),
 )

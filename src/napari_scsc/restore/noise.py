@@ -552,7 +552,7 @@ def _judge(values: _Values, patches: _Patches) -> Noise:
     scale = values.spread
     sigma = math.sqrt(max(offset, 0.0)) * scale
     if sigma < 0.6 * values.step:
-        remarks.append(_COARSE.format(step=values.step))
+        remarks.append(_COARSE)
         sure = False
     if values.clipped > 0.01:
         remarks.append(_CLIPPED.format(share=100 * values.clipped))
@@ -597,8 +597,8 @@ _MAYBE = (
     "how much; estimate the noise from more images, or give sigma"
 )
 _COARSE = (
-    "the noise is smaller than the step of {step:.3g} between the values, so it is hardly "
-    f"recorded: use the data before they were reduced to so few levels, or {_GIVE}"
+    "the noise is smaller than the steps between the values, so it is hardly recorded: "
+    f"use the data before they were reduced to so few levels, or {_GIVE}"
 )
 _CLIPPED = (
     "{share:.3g} % of the pixels have the lowest or the highest value possible (clipped or "
