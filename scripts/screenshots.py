@@ -227,6 +227,7 @@ def take(scene: Callable[[Any, Any], None], folder: Path) -> None:
 
     get_settings().appearance.theme = "dark"
     viewer, dock = napari_scsc.open()
+    dock.reset()  # or it would begin with what the last scene has set
     viewer.window.resize(*SIZE)
     _process(0.3)
     scene(viewer, dock)

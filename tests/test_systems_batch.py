@@ -257,3 +257,68 @@ def test_every_constant_has_a_value_that_was_tried(system, constant, values):
     if name == "sporco_systems":
         pytest.importorskip("sporco")
     assert getattr(importlib.import_module(f"benchmarks.systems.{name}"), constant) in values
+
+
+# --- filter steps, the codes fixed ----------------------------------------------------------------
+
+
+@pytest.fixture
+def fixed_codes():
+    """A circle, codes on it, and samples that no filters explain wholly, so that norms matter."""
+    rng = np.random.default_rng(11)
+    circle = batch.Circle((13, 12), (4, 3))
+    codes = rng.standard_normal((5, 3, *circle.shape)).astype(np.float32)
+    codes *= rng.random(codes.shape) < 0.1
+    filters = 2 * random_filters(rng, 3, 4, 3)  # longer than allowed
+    samples = reconstruct(filters, codes) + 0.1 * rng.standard_normal((5, *circle.shape))
+    return circle, codes, samples.astype(np.float32), random_filters(rng, 3, 4, 3)
+
+
+def error_of(filters, fixed_codes):
+    _, codes, samples, _ = fixed_codes
+    return 0.5 * np.sum((reconstruct(filters, codes) - samples) ** 2)
+
+
+def best_filters(fixed_codes, iterations=3000):
+    """Projected gradient with momentum on the error, every filter in the unit ball."""
+    _, codes, samples, filters = fixed_codes
+    maps = fft.fftn(codes.astype(float), axes=(2, 3))
+    step = 1 / (np.abs(maps) ** 2).sum(axis=(0, 1)).max()
+    current = ahead = filters.astype(float)
+    for i in range(iterations):
+        missing = fft.fftn(reconstruct(ahead, codes) - samples, axes=(1, 2))
+        gradient = fft.ifftn((maps.conj() * missing[:, None]).sum(axis=0), axes=(1, 2)).real
+        free = ahead - step * gradient[:, :4, :3]
+        better = free / np.maximum(np.linalg.norm(free, axis=(1, 2), keepdims=True), 1)
+        ahead = better + i / (i + 3) * (better - current)
+        current = better
+    return current
+
+
+def by_fcsc(fixed_codes):
+    circle, codes, samples, filters = fixed_codes
+    step = fcsc.Filters(circle, circle.place(filters))
+    spectra = circle.fft(circle.place(samples))
+    code_spectra = circle.fft(np.moveaxis(codes, (0, 1), (-1, -2)))
+    for _ in range(500):
+        step.step(code_spectra, spectra)
+    return batch.as_filters(circle.cropped(step.small), ())
+
+
+def by_ffcsc(fixed_codes, monkeypatch):
+    circle, codes, samples, filters = fixed_codes
+    # All of the circle is measured, so that it is the same problem as that of the others.
+    monkeypatch.setattr(batch.Circle, "mask", lambda self: np.ones((*self.shape, 1, 1), np.float32))
+    problem = ffcsc._filter_problem(circle, circle.place(samples), circle.place(filters))
+    operator = circle.fft(np.moveaxis(codes, (0, 1), (-1, -2))).swapaxes(-1, -2)
+    problem.improve(operator, 3000)
+    return batch.as_filters(circle.cropped(problem.q.swapaxes(-1, -2)), ())
+
+
+@pytest.mark.parametrize("name", ["FCSC", "FFCSC"])
+def test_iterated_filter_step_reaches_the_least_error(name, fixed_codes, monkeypatch):
+    best = best_filters(fixed_codes)
+    found = by_fcsc(fixed_codes) if name == "FCSC" else by_ffcsc(fixed_codes, monkeypatch)
+    start, least, reached = (error_of(f, fixed_codes) for f in (fixed_codes[3], best, found))
+    assert np.linalg.norm(best, axis=(1, 2)) == pytest.approx(1, rel=1e-3)  # the balls matter
+    assert reached == pytest.approx(least, abs=0.01 * (start - least))

@@ -37,7 +37,7 @@ def large_images(scale, data):
     """Settings of a unit that learns from CIFAR-10 or Flower."""
     sizes = {
         "cifar10": (32, 30, 8) if scale.quick else (32, 200, 50),
-        "flower": (96, 10, 2) if scale.quick else (256, 60, 4),
+        "flower": (80, 10, 2) if scale.quick else (256, 60, 4),
     }
     size, n_train, n_test = sizes[data]
     changes = {"size": size, "n_train": n_train, "n_test": n_test}

@@ -28,7 +28,7 @@ SUMMARY = (
 )
 _SETS = {
     # size, training and test samples, filters, step of bands or views; then of the quick version
-    "video": ((100, 10, 2, (11, 11, 11), 1), (32, 6, 2, (5, 7, 7), 1)),
+    "video": ((100, 10, 2, (11, 11, 11), 1), (32, 6, 1, (5, 7, 7), 1)),
     "multispectral": ((60, 6, 2, (11, 11), 1), (32, 8, 2, (11, 11), 3)),
     "light field": ((60, 40, 4, (11, 11), 1), (32, 8, 2, (11, 11), 2)),
 }

@@ -24,13 +24,12 @@ TARGETS = (0.25, 0.5, 0.75)
 """Numbers a pixel at equal size: with one a pixel, a code that is finished is nearly lossless."""
 
 _TOLERANCE = 0.02  # of such a number
-_UNEQUAL = 1.4  # times as many: further apart, what lies between is not a straight line
-_FIRST_SLOPE = -0.7  # of the size over beta, in logarithms, as long as only one code is there
-_LEAST_SLOPE = -0.3  # a flatter line would lead too far
+_UNEQUAL = 1.3  # times as many: further apart, what lies between is not a straight line
+_FIRST_SLOPE = -0.2  # numbers a pixel over the logarithm of beta, if only one code is there
+_LEAST_SLOPE = -0.05  # a flatter line would lead too far
 _WIDER = (1.1, 4.0)  # least and largest factor to a beta beyond all that were tried
-_FAR = 2.0  # logarithm beyond which a size is just wrong: a code of zeros has none
 _UNIT = 0.01  # from length one, which makes no difference
-_CHECKPOINTS = 2.0  # factor between the learning times of two tests on the way
+_CHECKPOINTS = 3.0  # factor between the learning times of two tests on the way
 
 
 def equal_key(target):
@@ -226,37 +225,33 @@ def tested_around(targets, test_at, found, steps):
     found = dict(found)
     for target in sorted(targets, reverse=True):
         while psnr_at(found, target) is None and len(found) < steps:
-            beta = _next_beta({b: _excess(tested, target) for b, tested in found.items()})
+            beta = _next_beta({b: tested.numbers - target for b, tested in found.items()})
             found[beta] = test_at(beta)
     return found
 
 
-def _excess(tested, target):
-    """Logarithm of how many times too many numbers there are."""
-    return min(max(math.log(max(tested.numbers, 1e-9) / target), -_FAR), _FAR)
-
-
 def psnr_at(found, target):
-    """PSNR at so many numbers a pixel, on the line between its neighbours in the logarithm.
+    """PSNR at so many numbers a pixel, on the line between its neighbours.
 
     ``found`` is {beta: Tested}. None where it could not be reached: that is not to be compared.
     """
-    points = sorted((_excess(tested, target), tested.psnr) for tested in found.values())
-    nearest = min(points, key=lambda point: abs(point[0]))
-    if abs(nearest[0]) <= math.log1p(_TOLERANCE):
+    points = sorted((tested.numbers / target, tested.psnr) for tested in found.values())
+    nearest = min(points, key=lambda point: abs(point[0] - 1))
+    if abs(nearest[0] - 1) <= _TOLERANCE:
         return nearest[1]
-    sparse = max((point for point in points if point[0] <= 0), default=None)
-    dense = min((point for point in points if point[0] > 0), default=None)
-    if not sparse or not dense or dense[0] - sparse[0] > math.log(_UNEQUAL):
+    sparse = max((point for point in points if point[0] <= 1), default=None)
+    dense = min((point for point in points if point[0] > 1), default=None)
+    if not sparse or not dense or dense[0] > _UNEQUAL * sparse[0]:
         return None
-    share = sparse[0] / (sparse[0] - dense[0])
+    share = (1 - sparse[0]) / (dense[0] - sparse[0])
     return sparse[1] + share * (dense[1] - sparse[1])
 
 
 def _next_beta(excess):
-    """Where to look next, given {beta: excess}, which falls with beta.
+    """Where to look next, given {beta: numbers too many}, which fall with beta.
 
-    False position on logarithms, kept away from the ends of the bracket so that it always shrinks.
+    Codes are nearly linear in the logarithm of beta: false position on that, kept away from the
+    ends of the bracket so that it always shrinks.
     """
     dense = max((b for b, value in excess.items() if value > 0), default=None)
     sparse = min((b for b, value in excess.items() if value <= 0), default=None)

@@ -54,4 +54,4 @@ def _guess(scale, system, settings):
     return learning + images * coded * k * _CODE_SECONDS
 
 
-_CODE_SECONDS = 0.005  # an iteration of a test code: an image of Fruit, a hundred filters
+_CODE_SECONDS = 0.007  # an iteration of a test code: an image of Fruit, a hundred filters

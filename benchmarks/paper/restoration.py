@@ -41,7 +41,7 @@ NAMES = (
 )
 TASKS = ("denoising, variance 0.01", "denoising, variance 0.1", "inpainting")
 _SMOOTH = 3.0  # pixels
-_PRICES = {"denoising": (1.5, 2.0, 3.0, 4.0), "inpainting": (0.002, 0.006, 0.02)}
+_PRICES = {"denoising": (1.5, 2.0, 3.0, 4.0, 6.0), "inpainting": (0.002, 0.006, 0.02)}
 _VARIANCE = {"denoising, variance 0.01": 0.01, "denoising, variance 0.1": 0.1}
 
 

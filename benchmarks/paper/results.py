@@ -16,8 +16,7 @@ _EQUAL = (
     "that filters of length one pay. "
     f"{', '.join(f'`{key}`' for key in EQUAL)}: PSNR at equal size of the code, each system with "
     "the beta at which its test codes take so many numbers a pixel; on the line between the two "
-    "nearest codes, in the logarithm of the number. What could not be brought there has no figure "
-    "and is not compared."
+    "nearest codes. What could not be brought there has no figure and is not compared."
 )
 
 

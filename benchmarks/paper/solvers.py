@@ -9,7 +9,15 @@ from functools import cache
 import numpy as np
 
 from benchmarks.paper import figures, learning, sets
-from benchmarks.paper.claims import Claim, chosen, distinct, untested, verdict
+from benchmarks.paper.claims import (
+    UNDECIDED,
+    Claim,
+    Verdict,
+    chosen,
+    distinct,
+    untested,
+    verdict,
+)
 from benchmarks.paper.plans import learn
 from benchmarks.paper.units import Unit
 from napari_scsc.solver import code
@@ -51,7 +59,7 @@ def plan(scale):
     like = learn(scale, "SCSC", "city", 0)
     settings = like.settings | {"iterations": 400 if scale.quick else 1000}
     return [
-        Unit("solvers", solver, "city", seed, settings, alone=True, guess=8 if scale.quick else 60)
+        Unit("solvers", solver, "city", seed, settings, alone=True, guess=2 if scale.quick else 60)
         for solver in SOLVERS
         for seed in range(_STARTS)
     ]
@@ -177,10 +185,11 @@ def _admm_fails(rho):
         goal, reached = (np.mean([row["objective"] for row in some]) for some in (ours, finals))
         change = max(row["late_change"] for row in finals)
         excess = reached / goal - 1
-        return verdict(
-            f"ends {excess:+.0%} from niAPG's objective, changes by {change:.1e} an iteration",
-            not change < _SETTLED or not excess < _WORSE,
-        )
+        text = f"ends {excess:+.0%} from niAPG's objective, changes by {change:.1e} an iteration"
+        is_met = max(row["violation_share"] for row in finals) < _VIOLATED
+        if is_met and not change < _SETTLED:  # slow is not the same as failing
+            return Verdict(f"{text}; its constraint is met: still on its way", UNDECIDED)
+        return verdict(text, not change < _SETTLED or not excess < _WORSE)
 
     return judge
 

@@ -452,7 +452,7 @@ class Dock(Section):
         missing: Callable[[], Any],
         verb: str,
         bank_lines: list[str] | None = None,
-        earlier: str = "",
+        earlier: str | None = None,
     ) -> None:
         """Run it; the filters that it learns on the way are kept unless it is a preview.
 
@@ -499,12 +499,11 @@ class Dock(Section):
     def _reported(self, report: Report, left: float | None) -> None:
         update = report.update
         self.foot.show_progress(update.done)
-        if self.paused:
-            return
         more = "" if left is None else f", about {left:.0f} s left"
         if groups.is_compiling():
             more = " (compiling, the first time on this machine: some 20 s)"
-        self.foot.say(update.message + more)
+        if not self.paused:  # what was on its way when it was held is shown, but not told
+            self.foot.say(update.message + more)
         if update.noise is not None:
             self.restore_section.show_noise(update.noise)
         for learned in report.learned:
@@ -518,14 +517,14 @@ class Dock(Section):
         done: str,
         what: str = "",
         remarks: Sequence[str] = (),
-        earlier: str = "",
+        earlier: str | None = None,
     ) -> None:
         """Say how it ended: what was done, what that is, and what is to be said of it."""
         if not self.busy:
             self.foot.show_progress(None)
         if outcome.how == "failed":
             assert outcome.error is not None
-            self._script = earlier
+            self._script = self._script if earlier is None else earlier
             self._complain(outcome.error)
         elif outcome.how == "stopped":
             self.foot.say("Stopped; what was done so far is kept")
