@@ -458,7 +458,7 @@ def test_mask_of_another_shape_is_refused_in_words(make_light_dock):
 HOPELESS = {
     "constant": (np.full((32, 32), 7, np.uint8), {}, "constant"),
     "all NaN": (np.full((32, 32), np.nan, np.float32), {"contrast_limits": (0, 1)}, "missing"),
-    "two columns": (noisy_cells()[:, :2], {}, "axis 'x' has 2"),
+    "two columns": (noisy_cells()[:, :2], {}, "x has 2 points"),
     "boolean": (np.eye(32, dtype=bool), {}, "True and False"),
 }
 
