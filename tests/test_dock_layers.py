@@ -838,3 +838,17 @@ def test_script_of_what_failed_is_not_kept(make_light_dock):
     finish(dock)
     assert "choose a Labels or Shapes layer" in dock.message
     assert dock.script == good
+
+
+def test_script_calls_layers_as_they_are_called_now(make_light_dock):
+    viewer, dock = make_light_dock(noisy_cells(), name="cells")
+    dock.denoise()
+    finish(dock)
+    viewer.layers["cells"].name = "nuclei"
+    dock.strength = 1.5
+    dock.denoise()
+    finish(dock)
+    assert "'cells'" not in dock.script
+    names = {"viewer": viewer}
+    exec(dock.script, names)
+    np.testing.assert_array_equal(names["result"], dock.result.data)

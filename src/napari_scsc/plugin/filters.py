@@ -25,18 +25,37 @@ class Filters(QObject):
     def __init__(self, plots: Any, parent: QObject) -> None:
         super().__init__(parent)
         self.bank: FilterBank | None = None
-        self.lines: list[str] = []
+        self._lines: list[str] = []
+        self._names: dict[str, str] = {}  # of the layers in these lines, by their ids
         self._plots = plots
 
-    def take(self, bank: FilterBank | None, lines: list[str], learned: bool = False) -> None:
-        """Restore with these from now on; if they were just learned, the plots have followed."""
-        self.bank, self.lines = bank, lines
+    def take(
+        self,
+        bank: FilterBank | None,
+        lines: list[str],
+        learned: bool = False,
+        names: dict[str, str] | None = None,
+    ) -> None:
+        """Restore with these from now on; if they were just learned, the plots have followed.
+
+        ``names`` are those of the layers that the lines speak of, by their ids.
+        """
+        self.bank, self._lines, self._names = bank, lines, names or {}
         if bank is None:
             self._plots.clear()
         elif not learned:
-            names = readers.filter_labels(bank)[1:]
-            self._plots.show_bank(bank.filters, bank.n_joint, names, weights=bank.weights)
+            labels = readers.filter_labels(bank)[1:]
+            self._plots.show_bank(bank.filters, bank.n_joint, labels, weights=bank.weights)
         self.changed.emit()
+
+    def lines(self, viewer_layers: Any) -> list[str]:
+        """The lines of a script that make them, with the layers as they are called by now."""
+        present = {str(layer.unique_id): layer.name for layer in viewer_layers}
+        found = self._lines
+        for own, old in self._names.items():
+            new = present.get(own, old)
+            found = [x.replace(f"viewer.layers[{old!r}]", f"viewer.layers[{new!r}]") for x in found]
+        return found
 
     def take_from(self, layer: Any) -> None:
         """Take the bank that a layer shows, such as one dropped on the viewer, if it shows one."""

@@ -167,14 +167,15 @@ class Dock(Section):
         request = self.learn_section.request(sources[0].axes, self.bank)
         earlier = self._script
         images = [s.data for s in sources]
-        before = self._filters.lines if request.go_on is not None else []
+        before = [] if request.go_on is None else self._filters.lines(self._viewer.layers)
         lines = [*before, *request.lines([s.name for s in sources])]
         self._script = recipes.script(lines)
         self._filters.name_axes(sources[0].axes)
 
         def finish(outcome: Outcome) -> None:
             if outcome.last is not None and outcome.last.bank is not None:
-                self._filters.take(outcome.last.bank, _made_by(lines, outcome), learned=True)
+                made = _made_by(lines, outcome)
+                self._filters.take(outcome.last.bank, made, True, _names(sources))
             self._finish(
                 outcome, f"{self.bank.n_base if self.bank else 'no'} base filters", earlier=earlier
             )
@@ -217,7 +218,7 @@ class Dock(Section):
         request = self.restore_section.request(source, self.bank, self.seed, wishes.threads)
         missing = self.restore_section.missing(layer)
         masks = self.restore_section.mask_words(source.name)
-        before = [] if request.bank is None else self._filters.lines
+        before = [] if request.bank is None else self._filters.lines(self._viewer.layers)
         earlier = self._script
         self._script = recipes.script([*before, *request.lines(source.name, masks)])
         out = make_room(source, request.task, wishes)
@@ -226,7 +227,7 @@ class Dock(Section):
             self._viewer.layers.remove(preview)  # it would lie below the result
         self._filters.name_axes(source.axes)
         self._memory.keep()
-        lines = self._filters.lines if request.bank else request.bank_lines(source.name, masks)
+        lines = None if request.bank else request.bank_lines(source.name, masks)
         verb = "Denoising" if request.task == "denoised" else "Filling"
         restoring = Restoring(source, request, request.task, out, self._script)
         self._start_restoring(restoring, missing, verb, lines, earlier)
@@ -454,7 +455,7 @@ class Dock(Section):
         bank_lines: list[str] | None = None,
         earlier: str | None = None,
     ) -> None:
-        """Run it; the filters that it learns on the way are kept unless it is a preview.
+        """Run it; the filters that it learns on the way are kept if there are lines for them.
 
         ``earlier`` is the script of what was done before, which stands again if this fails.
         """
@@ -465,7 +466,8 @@ class Dock(Section):
             last = outcome.last
             bank = None if last is None else last.bank
             if bank is not None and bank_lines is not None:
-                self._filters.take(bank, _made_by(bank_lines, outcome), learned=True)
+                made = _made_by(bank_lines, outcome)
+                self._filters.take(bank, made, True, _names([restoring.source]))
             restoring.finish(outcome.how, bank)
             if outcome.how == "done" and self.residual and not restoring.preview:
                 self.compare_section.show_residual(restoring)
@@ -653,6 +655,10 @@ def _made_by(lines: list[str], outcome: Outcome) -> list[str]:
     if outcome.how == "done" or outcome.last is None or outcome.last.stage != "learn":
         return lines
     return [f"# In the dock it was stopped: {outcome.last.message}.", *lines]
+
+
+def _names(sources: list[layers.Snapshot]) -> dict[str, str]:
+    return {source.layer_id: source.name for source in sources}
 
 
 def _refuse_if(condition: bool, why: str) -> None:
