@@ -611,3 +611,8 @@ def test_an_iterator_cannot_be_passed_through_twice():
         SCSC(**SMALL).fit(iter(images()), passes=2)
     with pytest.raises(ValueError, match="passes"):
         SCSC(**SMALL).fit(images(), passes=0)
+
+
+def test_no_samples_are_no_learning():
+    with pytest.raises(ValueError, match="samples is empty"):
+        SCSC(n_base=2, n_filters=3, filter_shape=(3, 3)).fit([])

@@ -619,6 +619,13 @@ def test_run_on_a_cluster_can_be_resumed_elsewhere(client, tmp_path):
 # --- what denoising and inpainting learn --------------------------------------------------------
 
 
+@pytest.mark.parametrize("options", [{"n_base": 3}, {"filter_shape": (5, 5)}])
+def test_what_a_bank_has_cannot_be_asked_for(options):
+    bank = learn([noisy()], kind="image")
+    with pytest.raises(ValueError, match="is that of the bank"):
+        learn([noisy()], kind="image", bank=bank, **options)
+
+
 def test_psnr_on_the_way_is_relative_to_the_range_of_the_image():
     image = 1000 * noisy((96, 96))
     alone = [u.learned.psnr for u in iter_learn([image], kind="image") if u.learned]

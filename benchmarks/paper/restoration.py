@@ -19,7 +19,8 @@ TITLE = "Table 5: image denoising and inpainting"
 NOTES = (
     "The paper says variance 0.01 and an input of 10 dB, which is variance 0.1: both are here. "
     "What is smoother than 3 pixels is not coded, for the filters have no mean; known pixels stay "
-    "as they are in inpainting. The price of the code (beta) is the same for all, at each of a few "
+    "as they are in inpainting. Filters are learned from Fruit. The price of the code (beta) is "
+    "the same for all, at each of a few "
     "values (in noise levels, or as such where there is no noise); the second claim lets each "
     "system have its best one of them, which nobody knows beforehand. Online systems make ten "
     'passes at most, all within the same budget. "Smooth part only" has no code at all.'

@@ -99,7 +99,7 @@ class LatticeSCSC:
         if info.get("learner") != "lattice" or "powers" not in info:
             raise ValueError(
                 "the bank was not learned by LatticeSCSC, and has nothing to go on from: "
-                "learn a new one"
+                "learn a new one, or go on with model='paper' if it is one of the paper's model"
             )
         arguments = {**info["arguments"], "filter_shape": bank.support, "n_joint": bank.n_joint}
         model = cls(**{**arguments, **changes})

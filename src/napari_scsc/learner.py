@@ -94,7 +94,7 @@ class SCSC:
     ball : {"l2", "l1"}
         Ball in which each column of W lies.
     radius : float
-        Its radius. (The paper's text says 1 / sqrt(R); its results need 1.)
+        Its radius. (The paper's text says 1 / sqrt(R); the authors' program has 1.)
     weights : {"sample", "shared", "identity"}
         "sample": each sample has its own W (SCSC). "shared": one W for all. "identity": no W, and
         n_filters = n_base (this is OCSC).
@@ -203,8 +203,9 @@ class SCSC:
         self, samples: Iterable[Any], passes: int = 1, *, batch: int = 1, n_jobs: int = 1
     ) -> SCSC:
         """Learn from all samples, ``passes`` times; see ``iter_fit``."""
-        for _ in self.iter_fit(samples, passes, batch=batch, n_jobs=n_jobs):
-            pass
+        updates = self.iter_fit(samples, passes, batch=batch, n_jobs=n_jobs)
+        if sum(1 for _ in updates) == 0:
+            raise ValueError("samples is empty: there is nothing to learn from")
         return self
 
     def iter_fit(

@@ -14,6 +14,7 @@ from napari_scsc.plugin.parts import Fold, Section, label, number, row
 from napari_scsc.plugin.plots import Plots
 
 _TILES = {"quick": 8, "balanced": 16, "thorough": 64}
+_OF_BANK = ("n_base", "filter_shape", "n_filters")
 _MODELS = {"orthonormal (restores best)": "lattice", "the paper's (SCSC)": "paper"}
 
 
@@ -103,8 +104,11 @@ class LearnSection(Section):
                 "beta": self.sparsity.value,
                 "ball": self.ball.value,
             }
+        before = bank if self.go_on.value else None
+        if before is not None:  # which has its own
+            options = {k: v for k, v in options.items() if k not in _OF_BANK}
         given = {k: v for k, v in options.items() if v or k == "seed"}
-        return recipes.Learn(axes, given, bank if self.go_on.value else None)
+        return recipes.Learn(axes, given, before)
 
     @property
     def is_paper(self) -> bool:

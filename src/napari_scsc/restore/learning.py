@@ -158,6 +158,10 @@ def iter_learn(
             if value is not None:
                 raise ValueError(f"{name} belongs to the paper's model: learn with model='paper'")
     if bank is not None:
+        given = {"n_base": n_base, "filter_shape": filter_shape, "n_filters": n_filters}
+        for name, own in given.items():
+            if own is not None:
+                raise ValueError(f"{name} is that of the bank: leave it out, or learn without bank")
         for source in sources:
             job.check_bank(bank, source)
         if model == "lattice":

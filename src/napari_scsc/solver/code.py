@@ -2,7 +2,7 @@
 
     min over W, Z of  F(W, Z) = 1/2 || M . (x - B * (W Z)) ||^2 + beta ||Z||_1,  W in its ball
 
-(the paper's equation 13). Nonconvex accelerated proximal gradient (Yao et al. 2017): a proximal
+(the paper's equation 16). Nonconvex accelerated proximal gradient (Yao et al. 2017): a proximal
 step from an extrapolated point, kept only while F there is no larger than the largest of its last
 few values.
 

@@ -1,4 +1,4 @@
-"""ADMM: the base filters B from the history (the paper's equation 10).
+"""ADMM: the base filters B from the history (the paper's equation 13).
 
     min over B of  sum_p  1/2 B~(p)^H H(p) B~(p) - Re B~(p)^H G(p),  each filter in the unit ball
 

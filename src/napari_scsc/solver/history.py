@@ -14,7 +14,7 @@ Array = NDArray[Any]
 
 
 class History:
-    """Running means over the samples, per frequency of the half spectrum (equations 11 and 12).
+    """Running means over the samples, per frequency of the half spectrum (equations 14 and 15).
 
         H = mean of conj(Y~) Y~^T   (R, R, F)
         G = mean of conj(Y~) x~^T   (R, C, F)
