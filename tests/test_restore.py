@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import zarr
 from scipy import ndimage
 
 from napari_scsc import FilterBank, LatticeSCSC, inpaint, samples
@@ -535,3 +536,15 @@ def test_other_masks_are_refused_as_masks(mask):
 def test_an_image_that_is_too_small_is_not_sent_to_another_kind(shape, axes, words):
     with pytest.raises(ValueError, match=words):
         open_image(np.arange(np.prod(shape), dtype=float).reshape(shape), None, None, axes)
+
+
+def test_what_was_read_is_not_sent_along(tmp_path):
+    values = np.random.default_rng(0).normal(size=(200, 200))
+    array = zarr.create_array(str(tmp_path / "a.zarr"), shape=values.shape, dtype=values.dtype)
+    array[:] = values
+    source = open_image(zarr.open_array(str(tmp_path / "a.zarr"), mode="r"), None, "image", None)
+    source.read((), (slice(0, 200), slice(0, 200)))
+    sent = pickle.dumps(source)
+    assert len(sent) < values.nbytes / 10
+    part = (slice(0, 20), slice(0, 20))
+    np.testing.assert_array_equal(pickle.loads(sent).read((), part), source.read((), part))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import os
+from dataclasses import replace
 
 import numpy as np
 
@@ -22,6 +23,7 @@ def digest(source: Source, *, whole: bool = True) -> str:
     tiles must do, and the size and the time of the file where that is known.
     """
     found = hashlib.blake2b(digest_size=16)
+    source = replace(source, _last={})  # what is read here is not wanted again
     is_small = math.prod(source.image.shape) <= _WHOLE and not source.image.is_lazy
     if whole and is_small:
         places = draw_tiles(source, _WHOLE // 16, None, seed=0)

@@ -33,6 +33,10 @@ class Source:
     range: arrays.Range
     _last: dict[str, tuple[Region, Array]] = field(default_factory=dict, repr=False, compare=False)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What is sent to other processes: not what was read last, which may be large."""
+        return {**self.__dict__, "_last": {}}
+
     @property
     def shift(self) -> tuple[int, ...]:
         """Lengths of the shift axes."""
