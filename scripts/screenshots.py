@@ -24,7 +24,7 @@ from typing import Any
 FOLDER = Path(__file__).parents[1] / "docs" / "images"
 SIZE = 1400, 900
 COLOURS = 256  # of a picture's palette
-FILM = 1200, 760, 96  # width and height of the film's window, colours of its palette
+FILM, FILM_COLOURS = (1200, 760), 96
 FRAMES = 12  # of the work itself, at most
 PAPER = "the paper's (SCSC)"
 
@@ -223,19 +223,13 @@ def take(scene: Callable[[Any, Any], None], folder: Path) -> None:
     """Set up a scene in a window of its own, and take its picture in both themes."""
     from napari.settings import get_settings
 
-    import napari_scsc
-
-    get_settings().appearance.theme = "dark"
-    viewer, dock = napari_scsc.open()
-    dock.reset()  # or it would begin with what the last scene has set
-    viewer.window.resize(*SIZE)
-    _process(0.3)
+    viewer, dock = _new_window(SIZE)
     scene(viewer, dock)
     for theme in ("dark", "light"):
         get_settings().appearance.theme = theme
         _process(0.8)
         path = folder / f"{scene.__name__.replace('_', '-')}-{theme}.png"
-        _save(viewer.screenshot(canvas_only=False, flash=False), path)
+        _save(_picture_of(viewer), path)
         print(f"  {path}: {path.stat().st_size / 1000:.0f} kB", flush=True)
     dock.stop()
     _wait(dock)
@@ -243,34 +237,41 @@ def take(scene: Callable[[Any, Any], None], folder: Path) -> None:
     _process(0.2)
 
 
-def film(folder: Path) -> None:
-    """Open a noisy sample, denoise it, and keep what was to be seen on the way."""
+def _new_window(size: tuple[int, int]) -> tuple[Any, Any]:
+    """A viewer and its dock, as somebody sees them who has set nothing yet."""
     from napari.settings import get_settings
-    from PIL import Image
 
     import napari_scsc
 
     get_settings().appearance.theme = "dark"
     viewer, dock = napari_scsc.open()
-    viewer.window.resize(*FILM[:2])
+    dock.reset()  # or it would begin with what the last scene has set
+    viewer.window.resize(*size)
+    _process(0.3)
+    return viewer, dock
+
+
+def film(folder: Path) -> None:
+    """Open a noisy sample, denoise it, and keep what was to be seen on the way."""
+    from PIL import Image
+
+    viewer, dock = _new_window(FILM)
     _open(viewer, "noisy_tissue")
     _process(1)
-    frames, seconds = [_window(viewer)], [2.0]
+    frames, seconds = [_picture_of(viewer)], [2.0]
     dock.effort = "thorough"
-    dock.learn()
-    for work in (None, dock.denoise):
-        if work:
-            work()
+    for work in (dock.learn, dock.denoise):
+        work()
         while dock.busy:
             _process(0.25)
-            frames.append(_window(viewer))
+            frames.append(_picture_of(viewer))
             seconds.append(0.25)
     _scroll_to(dock, dock.restore_section)
     _process(1)
-    frames.append(_window(viewer))
+    frames.append(_picture_of(viewer))
     seconds.append(4.0)
     kept = _spread(len(frames), FRAMES + 2)
-    palette = frames[-1].quantize(FILM[2], method=Image.Quantize.MAXCOVERAGE)
+    palette = frames[-1].quantize(FILM_COLOURS, method=Image.Quantize.MAXCOVERAGE)
     few = [frames[i].quantize(palette=palette, dither=Image.Dither.NONE) for i in kept]
     times = [round(1000 * max(seconds[i], 0.5)) for i in kept]
     path = folder / "tour.gif"
@@ -286,7 +287,7 @@ def _spread(total: int, most: int) -> list[int]:
     return [round(i * (total - 1) / (count - 1)) for i in range(count)]
 
 
-def _window(viewer: Any) -> Any:
+def _picture_of(viewer: Any) -> Any:
     from PIL import Image
 
     return Image.fromarray(viewer.screenshot(canvas_only=False, flash=False)[..., :3])
@@ -296,8 +297,7 @@ def _save(picture: Any, path: Path) -> None:
     """Write a picture with few colours: a third of the size, and nobody sees it."""
     from PIL import Image
 
-    image = Image.fromarray(picture[..., :3])
-    few = image.quantize(COLOURS, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+    few = picture.quantize(COLOURS, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
     few.save(path, optimize=True)
 
 

@@ -109,8 +109,7 @@ def lead(rows, ours, theirs, key):
         return None
     gaps = [mine[seed] - other[seed] for seed in mine if seed in other]
     if len(gaps) == len(mine) == len(other):  # the same starts: compare each with itself
-        error = statistics.stdev(gaps) / math.sqrt(len(gaps)) if len(gaps) > 1 else 0.0
-        return Lead(statistics.fmean(gaps), error)
+        return Lead(statistics.fmean(gaps), _standard_error(gaps))
     several = [list(found.values()) for found in (mine, other)]
     gap = statistics.fmean(several[0]) - statistics.fmean(several[1])
     return Lead(gap, math.hypot(*map(_standard_error, several)))
@@ -295,6 +294,14 @@ def faster_at_equal(ours, theirs, key):
         return verdict(text, all(sooner)) if sooner else untested(text)
 
     return judge
+
+
+def by_psnr_and_objective(text, make_judge):
+    """The claim by both, for filters of length one; ``text`` has a {} for what is compared."""
+    return (
+        Claim(text.format("PSNR"), make_judge("psnr_unit")),
+        Claim(text.format("objective"), make_judge("objective_unit")),
+    )
 
 
 def start_as_good(rows, systems, goal, key):

@@ -79,6 +79,11 @@ def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
         raise
 
 
+def write_json(path: Path, value: Any) -> None:
+    """Write a value as JSON; whole, or not at all."""
+    write_whole(path, json.dumps(value).encode())
+
+
 def read_json(path: Path) -> Any:
     """What a file of a run in the making says."""
     try:

@@ -177,8 +177,8 @@ def learn(inputs: tuple[str, ...], out: str, **asked: Any) -> None:
     if is_done(target, asked["resume"]):
         say({"filters": out, "was_there": True}, f"{out} is there already", **asked)
         return
-    images, axes = [], []
-    for path in expanded(inputs):
+    images, axes, paths = [], [], expanded(inputs)
+    for path in paths:
         with naming(path):
             image, meaning = open_input(path, **asked)
             for remark in image.remarks:
@@ -197,7 +197,7 @@ def learn(inputs: tuple[str, ...], out: str, **asked: Any) -> None:
     with (
         computing_on(asked["scheduler"]),
         keeping(checkpoint_of(target)),
-        naming_numbered(expanded(inputs)),
+        naming_numbered(paths),
     ):
         updates = iter_learn(
             images,

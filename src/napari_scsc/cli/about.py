@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 
 def about_noise(last: RestoreUpdate) -> dict[str, Any]:
-    """The noise that a restoration went by, and what it remarked."""
-    return {"sigma": last.noise and last.noise.sigma, "remarks": last.remarks}
+    """The noise that a restoration went by."""
+    return {"sigma": last.noise and last.noise.sigma}
 
 
 def about_bank(path: str) -> dict[str, Any] | None:

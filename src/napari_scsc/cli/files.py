@@ -24,15 +24,12 @@ def expanded(inputs: tuple[str, ...]) -> list[str]:
     """The files that are meant, each once: patterns are for shells that do not know them."""
     found: list[str] = []
     for item in inputs:
-        matches = [item] if item == "-" or os.path.exists(item) else _matches(item)
+        is_there = item == "-" or os.path.exists(item)
+        matches = [item] if is_there else sorted(glob.glob(item, recursive=True))
         if not matches:
             raise FileNotFoundError(f"{item}: there is no such file or folder")
         found += matches
     return list(dict.fromkeys(found))
-
-
-def _matches(pattern: str) -> list[str]:
-    return sorted(glob.glob(pattern, recursive=True))
 
 
 def temporary_folder() -> Path:
@@ -122,15 +119,21 @@ def targets_of(
         stores.suffix_of(out)  # refuses what cannot be written
         targets = {paths[0]: Path(out)}
     taken: dict[Path, str] = {}
+    inputs = {_file_id(path) for path in paths if path != "-"}
     for path, target in targets.items():
         if target in taken:
             raise ValueError(f"{taken[target]} and {path} would both be written to {target}")
         taken[target] = path
-        for source in paths:
-            if source != "-" and target.exists() and os.path.samefile(source, target):
-                raise ValueError(f"{target} is an input, and would be the result: choose another")
+        if target.exists() and _file_id(target) in inputs:
+            raise ValueError(f"{target} is an input, and would be the result: choose another")
         is_done(target, resume)
     return targets
+
+
+def _file_id(path: str | Path) -> tuple[int, int]:
+    """What is the same for all names of a file."""
+    facts = os.stat(path)
+    return facts.st_dev, facts.st_ino
 
 
 def _name(path: str, suffix: str) -> str:

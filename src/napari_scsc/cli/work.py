@@ -46,7 +46,7 @@ def make_each(
 
     def make(path: str) -> None:
         target = targets[path]
-        facts: dict[str, Any] = {"input": path, "output": str(target)}
+        facts = {"input": path, "output": str(target)}
         if is_done(target, asked["resume"]):
             say({**facts, "was_there": True}, f"{target} is there already", **asked)
             return
@@ -62,17 +62,16 @@ def make_each(
         )
         with keeping(None if is_piped else checkpoint_of(target)):
             last = follow(updates, Path(path).name)
+        remarks = [translated(remark) for remark in (*image.remarks, *last.remarks)]
         if not asked["as_json"]:
-            for remark in (*image.remarks, *last.remarks):
-                complain(f"{path}: {translated(remark)}")
+            for remark in remarks:
+                complain(f"{path}: {remark}")
         if is_piped:
             with open(target, "rb") as stream:
                 shutil.copyfileobj(stream, sys.stdout.buffer)
             sys.stdout.buffer.flush()
             return
-        facts |= found(last)
-        facts["remarks"] = [translated(r) for r in (*image.remarks, *facts.get("remarks", ()))]
-        say(facts, f"{path} -> {target}", **asked)
+        say({**facts, **found(last), "remarks": remarks}, f"{path} -> {target}", **asked)
 
     with computing_on(asked["scheduler"]):
         each(list(targets), make)

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import psutil
 from napari.layers import Image, Layer
 from napari.utils.notifications import show_error, show_info, show_warning
 from qtpy.QtCore import QEvent, Qt, QTimer
@@ -27,9 +26,9 @@ from napari_scsc.plugin.foot import Foot, allow
 from napari_scsc.plugin.jobs import Background, Outcome, Report
 from napari_scsc.plugin.learn_section import LearnSection
 from napari_scsc.plugin.parts import Fold, Section
-from napari_scsc.plugin.preferences import Preferences, preferences
+from napari_scsc.plugin.preferences import preferences
 from napari_scsc.plugin.restore_section import RestoreSection
-from napari_scsc.plugin.restoring import Restoring, is_for_folder, make_room
+from napari_scsc.plugin.restoring import Restoring, make_room, refuse_what_cannot_fit
 from napari_scsc.plugin.runs import Runs
 from napari_scsc.plugin.source_section import SourceSection
 from napari_scsc.plugin.viewer_link import ViewerLink
@@ -173,12 +172,12 @@ class Dock(Section):
         self._filters.name_axes(sources[0].axes)
 
         def finish(outcome: Outcome) -> None:
+            if outcome.how == "failed":
+                self._script = earlier
             if outcome.last is not None and outcome.last.bank is not None:
                 made = _made_by(lines, outcome)
                 self._filters.take(outcome.last.bank, made, True, _names(sources))
-            self._finish(
-                outcome, f"{self.bank.n_base if self.bank else 'no'} base filters", earlier=earlier
-            )
+            self._finish(outcome, f"{self.bank.n_base if self.bank else 'no'} base filters")
             wanted, self._restore_next = self._restore_next, False
             if wanted and outcome.how == "done" and self._bank_fits():
                 self.attempt(self.restore)
@@ -214,7 +213,7 @@ class Dock(Section):
         layer = self.source_section.ticked()[0]
         source = layers.snapshot(layer, self.source_section.axes_of(layer))
         wishes = preferences()
-        self._refuse_what_cannot_fit(source, wishes)
+        refuse_what_cannot_fit(source, self.restore_section.wanted, self.quality, wishes)
         request = self.restore_section.request(source, self.bank, self.seed, wishes.threads)
         missing = self.restore_section.missing(layer)
         masks = self.restore_section.mask_words(source.name)
@@ -463,6 +462,8 @@ class Dock(Section):
         self.compare_section.show_result(None)
 
         def finish(outcome: Outcome) -> None:
+            if outcome.how == "failed" and earlier is not None:
+                self._script = earlier
             last = outcome.last
             bank = None if last is None else last.bank
             if bank is not None and bank_lines is not None:
@@ -473,7 +474,7 @@ class Dock(Section):
                 self.compare_section.show_residual(restoring)
             said = last.remarks if last is not None and outcome.how == "done" else ()
             remarks = [in_the_dock(remark) for remark in said]
-            self._finish(outcome, "Done", restoring.words, remarks, earlier)
+            self._finish(outcome, "Done", restoring.words, remarks)
             self.compare_section.show_result(restoring)
             for remark in remarks:
                 show_warning(remark)
@@ -519,14 +520,12 @@ class Dock(Section):
         done: str,
         what: str = "",
         remarks: Sequence[str] = (),
-        earlier: str | None = None,
     ) -> None:
         """Say how it ended: what was done, what that is, and what is to be said of it."""
         if not self.busy:
             self.foot.show_progress(None)
         if outcome.how == "failed":
             assert outcome.error is not None
-            self._script = self._script if earlier is None else earlier
             self._complain(outcome.error)
         elif outcome.how == "stopped":
             self.foot.say("Stopped; what was done so far is kept")
@@ -541,24 +540,6 @@ class Dock(Section):
         seen = self.result is not None and self.result in self._viewer.layers
         if seen or self._runs.get("restore") is not None:
             self.attempt(self.preview)
-
-    def _refuse_what_cannot_fit(self, source: layers.Snapshot, wishes: Preferences) -> None:
-        cost = recipes.cost(
-            source.data,
-            source.axes,
-            self.restore_section.wanted,
-            self.quality,
-            wishes.threads or 1,
-            is_for_folder(source.data, wishes),
-        )
-        free = psutil.virtual_memory().available
-        _refuse_if(
-            cost.memory > free,
-            f"{source.name} needs {recipes.in_bytes(cost.memory)} of memory, and "
-            f"{recipes.in_bytes(free)} are free: name a folder for large results in the "
-            "preferences, restore a part of it, or use the command line, which needs little "
-            "memory: napari-scsc denoise FILE --out clean.ome.zarr",
-        )
 
     # --- filters --------------------------------------------------------------------------------
 

@@ -7,9 +7,11 @@ import math
 import re
 import time
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import psutil
 from napari.layers import Image
 
 from napari_scsc import arrays
@@ -18,7 +20,8 @@ from napari_scsc.bank import FilterBank
 from napari_scsc.plugin import layers
 from napari_scsc.plugin.layers import Snapshot
 from napari_scsc.plugin.preferences import Preferences
-from napari_scsc.plugin.recipes import Restore
+from napari_scsc.plugin.recipes import Restore, cost, in_bytes
+from napari_scsc.restore import plan
 
 # What a result takes over from its source at every run; its colours may have been changed.
 _PLACE = ("scale", "translate", "rotate", "shear", "affine", "units", "axis_labels")
@@ -101,22 +104,39 @@ def _short(name: str) -> str:
     return name if len(name) <= 34 else f"{name[:16]}…{name[-17:]}"
 
 
-def is_for_folder(data: Any, wishes: Preferences) -> bool:
-    """Whether a result of that size goes to the folder for large results."""
+def folder_for(data: Any, wishes: Preferences) -> Path | None:
+    """The folder that a result of that size goes to; None: it stays in memory."""
     image = arrays.view(data)
     size = math.prod(image.shape) * image.dtype.itemsize
-    return wishes.results_folder is not None and size >= wishes.large_result
+    return wishes.results_folder if size >= wishes.large_result else None
+
+
+def refuse_what_cannot_fit(
+    source: Snapshot, task: str, quality: plan.Quality, wishes: Preferences
+) -> None:
+    """Refuse a restoration for which there is too little memory."""
+    on_disk = folder_for(source.data, wishes) is not None
+    needed = cost(source.data, source.axes, task, quality, wishes.threads or 1, on_disk).memory
+    free = psutil.virtual_memory().available
+    if needed > free:
+        raise ValueError(
+            f"{source.name} needs {in_bytes(needed)} of memory, and {in_bytes(free)} are free: "
+            "name a folder for large results in the preferences, restore a part of it, or use the "
+            "command line, which needs little memory: napari-scsc denoise FILE --out "
+            "clean.ome.zarr"
+        )
 
 
 def make_room(source: Snapshot, task: str, wishes: Preferences) -> Any:
     """An array for the result: in memory, or if it is large, in the folder for large results."""
     image = arrays.view(source.data)
-    if wishes.results_folder is None or not is_for_folder(source.data, wishes):
+    folder = folder_for(source.data, wishes)
+    if folder is None:
         return np.zeros(image.shape, image.dtype)
     import zarr  # which takes long to load, and few results are large
 
     name = re.sub(r"[^\w.-]+", "-", f"{source.name}-{task}").strip("-")
-    folder, stem = wishes.results_folder, f"{name}-{time.strftime('%Y%m%d-%H%M%S')}"
+    stem = f"{name}-{time.strftime('%Y%m%d-%H%M%S')}"
     try:
         folder.mkdir(parents=True, exist_ok=True)
         names = (f"{stem}{'' if i == 1 else f'-{i}'}.zarr" for i in itertools.count(1))

@@ -15,7 +15,7 @@ from napari_scsc.axes import PRESETS, Axes, Role
 from napari_scsc.plugin import layers, recipes
 from napari_scsc.plugin.parts import Fold, Section, label, show_field
 from napari_scsc.plugin.preferences import Preferences
-from napari_scsc.plugin.restoring import is_for_folder
+from napari_scsc.plugin.restoring import folder_for
 from napari_scsc.restore import job
 
 _WORDS: dict[Role, str] = {"shift": "slide", "joint": "span", "sample": "separate"}
@@ -150,7 +150,7 @@ class SourceSection(Section):
             return
         layer = self.ticked()[0]
         axes = self.axes_of(layer)
-        threads, on_disk = wishes.threads or job.cores(), is_for_folder(layer.data, wishes)
+        threads, on_disk = wishes.threads or job.cores(), folder_for(layer.data, wishes) is not None
         cost = recipes.cost(layer.data, axes, task, quality, threads, on_disk)
         self._about.setText(f"{recipes.describe(layer.data, axes)}\n{cost.words}")
 

@@ -10,7 +10,6 @@ written: a run that was killed goes on where it was.
 from __future__ import annotations
 
 import itertools
-import json
 import math
 import os
 import secrets
@@ -228,7 +227,7 @@ def _write_chunk(run: Run, number: int, _blocks: Sequence[int]) -> Counter[str]:
     """Blend the blocks that cover a chunk, and write it."""
     _ticker(run.stop_file)()
     chunk = run.grid.chunk_at(number)
-    source = _alone(run.source)
+    source = run.source.alone()
     pieces = [np.load(run.block_file(b), mmap_mode="r") for b in chunk.blocks]
     with arrays.in_task():
         values = _blend(source, run.restorer, run.grid, chunk, pieces)
@@ -251,7 +250,7 @@ def _fill_place(run: Run, make: Make, number: int) -> None:
     """Write what is made of a block to its place in the store."""
     block, tick = run.grid.block(number), _ticker(run.stop_file)
     with arrays.in_task():
-        made = make(_alone(run.source), run.restorer, block, tick)
+        made = make(run.source.alone(), run.restorer, block, tick)
     run.store.write(number, made)
     run.record("blocks", number)
 
@@ -260,14 +259,9 @@ def _estimate(source: Source, restorer: Restorer, block: Block, tick: Tick | Non
     """The estimate (C, *tile) of a block, in working values."""
     with arrays.in_task():
         *_, (_, estimate) = restorer.estimates(
-            _alone(source), block.index, block.tile.region, None, tick
+            source.alone(), block.index, block.tile.region, None, tick
         )
     return np.ascontiguousarray(estimate, np.float32)
-
-
-def _alone(source: Source) -> Source:
-    """The source for one task: what it remembers of the last read is not for other threads."""
-    return replace(source, _last={})
 
 
 def _blend(
@@ -405,7 +399,7 @@ def _check_same(run: Run) -> None:
                 "the same memory, or remove it"
             )
         return
-    files.write_whole(path, json.dumps(mine).encode())
+    files.write_json(path, mine)
 
 
 def _computing(
@@ -555,7 +549,7 @@ def _lazy_chunk(
 ) -> Array:
     source, restorer, grid = shared
     with arrays.in_task():
-        return _blend(_alone(source), restorer, grid, grid.chunk_at(number), pieces)
+        return _blend(source.alone(), restorer, grid, grid.chunk_at(number), pieces)
 
 
 def _chunk_lengths(shift: tuple[int, ...], n_values: int) -> tuple[int, ...]:

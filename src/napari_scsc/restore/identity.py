@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import math
 import os
-from dataclasses import replace
 
 import numpy as np
 
@@ -23,7 +22,7 @@ def digest(source: Source, *, whole: bool = True) -> str:
     tiles must do, and the size and the time of the file where that is known.
     """
     found = hashlib.blake2b(digest_size=16)
-    source = replace(source, _last={})  # what is read here is not wanted again
+    source = source.alone()
     is_small = math.prod(source.image.shape) <= _WHOLE and not source.image.is_lazy
     if whole and is_small:
         places = draw_tiles(source, _WHOLE // 16, None, seed=0)
@@ -31,8 +30,9 @@ def digest(source: Source, *, whole: bool = True) -> str:
         places = draw_tiles(source, _TILE, _TILES, seed=0)
         found.update(_file_facts(source.image))
     for index, part in places:
-        for values in (source.read(index, part), source.missing(index, part)):
-            found.update(np.ascontiguousarray(values).tobytes())
+        found.update(np.ascontiguousarray(source.read(index, part)).data)
+        if source.image.missing is not None:  # else NaN among the values says all
+            found.update(np.ascontiguousarray(source.missing(index, part)).data)
     return found.hexdigest()
 
 

@@ -53,25 +53,25 @@ class PartialFolder:
         self.output = output
         self.path = Path(output.path)
         self.folder = self.path.with_name(self.path.name + ".partial")
-        known = {"version": __version__, "task": task}
-        self._request = {**known, **_fingerprint(source, options), **more}
         if self.path.exists():
             if options.resume:  # killed at its very end, when the file was whole
                 shutil.rmtree(self.folder, ignore_errors=True)
             raise FileExistsError(f"{self.path} is there already: choose another name")
+        if self.folder.exists() and not options.resume:
+            raise FileExistsError(
+                f"{self.folder} holds a run that broke off: resume it (resume=True), or remove it"
+            )
+        # Now, and not before a refusal: all of the image may have to be read for it.
+        known = {"version": __version__, "task": task}
+        self._request = {**known, **_fingerprint(source, options), **more}
         if self.folder.exists():
-            if not options.resume:
-                raise FileExistsError(
-                    f"{self.folder} holds a run that broke off: resume it (resume=True), "
-                    "or remove it"
-                )
             self._check(self._request)
 
     def begin(self) -> None:
         """Make the folder, if it is not there."""
         self.folder.mkdir(parents=True, exist_ok=True)
         if not (self.folder / "request.json").exists():
-            _write_json(self.folder / "request.json", self._request)
+            files.write_json(self.folder / "request.json", self._request)
 
     def _check(self, request: dict[str, Any]) -> None:
         path = self.folder / "request.json"
@@ -106,7 +106,7 @@ class PartialFolder:
             found = files.read_json(path)
             return Noise(**{**found, "remarks": tuple(found["remarks"])})
         noise = find()
-        _write_json(path, asdict(noise))
+        files.write_json(path, asdict(noise))
         return noise
 
     def bank(self) -> FilterBank | None:
@@ -215,7 +215,3 @@ def _fingerprint(source: Source, options: Options) -> dict[str, Any]:
         "memory": options.tile_memory,
         "image or mask": digest(source),
     }
-
-
-def _write_json(path: Path, value: Any) -> None:
-    files.write_whole(path, json.dumps(value).encode())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,10 @@ class Source:
     axes: Axes
     range: arrays.Range
     _last: dict[str, tuple[Region, Array]] = field(default_factory=dict, repr=False, compare=False)
+
+    def alone(self) -> Source:
+        """The same for one user: what it remembers of the last read is not for others."""
+        return replace(self, _last={})
 
     def __getstate__(self) -> dict[str, Any]:
         """What is sent to other processes: not what was read last, which may be large."""
