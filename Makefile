@@ -21,7 +21,7 @@ STAMPS := $(VENV)/.stamps
 
 run: $(STAMPS)/run ## open napari with the dock and a noisy sample; without a screen, restore it into out/
 	@[ -n "$$DISPLAY$$WAYLAND_DISPLAY" ] || [ "$$(uname)" = Darwin ] || sh scripts/screen.sh || true
-	QT_API=$(QT) $(BIN)/python -m napari_scsc.demo --out out
+	QT_API=$(QT) $(BIN)/python -m napari_scsc.plugin.demo --out out
 
 test: $(STAMPS)/test-$(QT) ## run the quick tests, with or without a screen
 	@$(call pytest,not slow)

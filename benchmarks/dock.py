@@ -213,10 +213,10 @@ class _Starter:
 
 
 def warm_up():
-    from napari_scsc.restore import groups
+    from napari_scsc.restore.groups.kernels import kernels
 
     start = time.perf_counter()
-    groups.warm_up()
+    kernels.warm_up()
     return time.perf_counter() - start
 
 

@@ -20,7 +20,7 @@ from skimage.restoration import estimate_sigma
 from benchmarks import peers
 from benchmarks.data import load_image
 from napari_scsc import RestorationWarning, denoise, estimate_noise
-from napari_scsc.restore.anscombe import Anscombe
+from napari_scsc.noise.anscombe import Anscombe
 
 _WIDE_FIELD = ("010_0", "031_2", "042_1", "077_2", "099_0")
 _QUALITIES = ("fast", "balanced", "best")

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy import ndimage
 
-from napari_scsc.solver.problem import Geometry, Problem
+from napari_scsc.model.solver.problem import Geometry, Problem
 
 
 def sample(shift, joint=(), seed=0):

@@ -4,7 +4,7 @@ import statistics
 import time
 from dataclasses import dataclass
 
-from napari_scsc.solver import code
+from napari_scsc.model.solver import code
 
 BETA = 0.1
 _EARLY = 10  # iterations that, with all set-up, are subtracted

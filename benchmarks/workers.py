@@ -16,7 +16,7 @@ from distributed import Client, LocalCluster, get_task_stream
 from distributed.protocol import serialize
 
 from napari_scsc import denoise, learn, samples
-from napari_scsc.restore import blocks
+from napari_scsc.run.blocks import _plan_waves
 
 _MEMORY = "1 GB"
 _SIGMA = 40.0
@@ -100,13 +100,13 @@ class _Measured:
 
 def _restore(volume, bank, quality, path, n_workers):
     kept = []
-    waves = blocks._waves
+    waves = _plan_waves
 
     def remember(run):
         kept.append(run)
         return waves(run)
 
-    blocks._waves = remember
+    _plan_waves = remember
     try:
         with (
             LocalCluster(
@@ -129,14 +129,14 @@ def _restore(volume, bank, quality, path, n_workers):
                 )
                 seconds = time.perf_counter() - start
     finally:
-        blocks._waves = waves
+        _plan_waves = waves
     return _Measured(seconds, stream.data, kept[0])
 
 
 def _warm_up():
-    from napari_scsc.restore import groups
+    from napari_scsc.restore.groups.kernels import kernels
 
-    groups.warm_up()
+    kernels.warm_up()
 
 
 def _report_costs(report, quality, one):

@@ -11,7 +11,7 @@ import numpy as np
 from scipy import ndimage
 
 from napari_scsc import learn, samples
-from napari_scsc.bank import FilterBank
+from napari_scsc.model.bank import FilterBank
 
 FOLDER = Path(__file__).parents[1] / "src" / "napari_scsc" / "banks"
 SIGMA = 0.01  # of the range: what is fainter is not worth a filter

@@ -8,7 +8,7 @@ import warnings
 import numpy as np
 
 from napari_scsc import samples
-from napari_scsc.restore.job import RestorationWarning
+from napari_scsc.run.updates import RestorationWarning
 
 
 def noisy_cells(shape=(64, 64)):
@@ -32,7 +32,7 @@ def our_threads():
 def slow_down(monkeypatch, error=None):
     """Updates that come slowly and without end, or fail: the paths out of a worker."""
     from napari_scsc.plugin import recipes
-    from napari_scsc.restore.job import RestoreUpdate
+    from napari_scsc.run.updates import RestoreUpdate
 
     def updates(self, image, missing, out, tick):
         for i in range(1000):
@@ -52,7 +52,7 @@ def slow_down(monkeypatch, error=None):
 def slow_learning(monkeypatch, error=None):
     """The same for learning: tiles without end."""
     from napari_scsc.plugin import recipes
-    from napari_scsc.restore.job import RestoreUpdate
+    from napari_scsc.run.updates import RestoreUpdate
 
     def updates(self, images, tick):
         for i in range(1000):

@@ -128,7 +128,7 @@ def test_text_stands_out_from_its_ground(dock, theme, qtbot):
 
 
 def test_diverging_map_is_told_apart_without_red_or_green():
-    from napari_scsc import pictures
+    from napari_scsc.data import pictures
 
     low, zero, high = pictures.diverging(np.array([[-1.0, 0.0, 1.0]]))[0] / 255
     for missing in (0, 1):

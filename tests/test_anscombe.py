@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from napari_scsc.restore.anscombe import Anscombe
+from napari_scsc.noise.anscombe import Anscombe
 
 
 def photons(mean, read, n=200_000, seed=0):

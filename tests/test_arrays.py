@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from napari_scsc.arrays import Range, Scale, mask_view, measure, measuring, view
+from napari_scsc.data.image import wrap_image, wrap_mask
+from napari_scsc.data.scaling import Scale, ValueRange, iter_measure_range, measure_range
 
 WHOLE = (slice(None), slice(None))
 
@@ -42,7 +43,7 @@ def sizes(regions):
 
 def test_looking_at_an_array_reads_nothing_and_reading_a_region_reads_only_that():
     lazy = Lazy(np.arange(60.0).reshape(3, 4, 5))
-    image = view(lazy, missing=Lazy(np.zeros((4, 5), bool)))
+    image = wrap_image(lazy, missing=Lazy(np.zeros((4, 5), bool)))
     assert (image.shape, image.dtype, image.labels, image.name) == ((3, 4, 5), float, None, "")
     assert lazy.read == []
     region = (slice(1, 2), slice(0, 2), slice(3, 5))
@@ -53,8 +54,8 @@ def test_looking_at_an_array_reads_nothing_and_reading_a_region_reads_only_that(
 def test_measuring_reads_every_value_once_and_never_the_whole():
     lazy = Lazy(np.arange(3 << 21, dtype=np.int32).reshape(3, 1 << 10, 1 << 11))
     mask = Lazy(lazy.values % 8 == 0)
-    found = measure(view(lazy, missing=mask))
-    assert found == Range(1, (3 << 21) - 1, 21 << 18, 0, 3 << 18)
+    found = measure_range(wrap_image(lazy, missing=mask))
+    assert found == ValueRange(1, (3 << 21) - 1, 21 << 18, 0, 3 << 18)
     assert max(sizes(lazy.read)) <= 1 << 22
     assert sum(sizes(lazy.read)) == sum(sizes(mask.read)) == 3 << 21
 
@@ -62,7 +63,7 @@ def test_measuring_reads_every_value_once_and_never_the_whole():
 def test_numpy_is_viewed_without_a_copy():
     x = np.asfortranarray(np.arange(20.0).reshape(4, 5))
     x.flags.writeable = False
-    part = view(x).read((slice(1, 3), slice(0, 5)))
+    part = wrap_image(x).read((slice(1, 3), slice(0, 5)))
     assert np.shares_memory(part, x)
     np.testing.assert_array_equal(part, x[1:3])
 
@@ -71,16 +72,16 @@ def test_memory_mapped_file_is_viewed_without_a_copy(tmp_path):
     path = tmp_path / "image.raw"
     np.arange(20, dtype=np.uint16).tofile(path)
     x = np.memmap(path, np.uint16, "r", shape=(4, 5))
-    part = view(x).read((slice(2, 3), slice(0, 5)))
+    part = wrap_image(x).read((slice(2, 3), slice(0, 5)))
     assert type(part) is np.ndarray
     assert np.shares_memory(part, x)
     assert part.tolist() == [[10, 11, 12, 13, 14]]
-    assert measure(view(x)) == Range(0, 19, 20)
+    assert measure_range(wrap_image(x)) == ValueRange(0, 19, 20)
 
 
 @pytest.mark.parametrize("dtype", [">u2", "<u2", ">i8", "<f4", ">f8"])
 def test_values_are_read_in_the_byte_order_of_the_machine(dtype):
-    image = view(np.arange(6).reshape(2, 3).astype(dtype))
+    image = wrap_image(np.arange(6).reshape(2, 3).astype(dtype))
     assert image.dtype.isnative
     part = image.read(WHOLE)
     assert part.dtype == image.dtype
@@ -106,7 +107,7 @@ def counted_dask(values, chunks):
 def test_of_a_dask_array_only_the_blocks_of_the_region_are_computed():
     x = np.arange(120).reshape(10, 12)
     array, computed = counted_dask(x, (5, 4))
-    image = view(array)
+    image = wrap_image(array)
     assert computed == {}
     np.testing.assert_array_equal(image.read((slice(5, 9), slice(3, 8))), x[5:9, 3:8])
     assert computed == {(1, 0): 1, (1, 1): 1}
@@ -114,7 +115,7 @@ def test_of_a_dask_array_only_the_blocks_of_the_region_are_computed():
 
 def test_each_block_of_a_dask_array_is_computed_once_in_a_pass():
     array, computed = counted_dask(np.arange(120).reshape(10, 12), ((3, 7), (5, 1, 6)))
-    for region in view(array).blocks(20):
+    for region in wrap_image(array).blocks(20):
         array[region].compute()
     assert set(computed.values()) == {1}
     assert len(computed) == 6
@@ -123,27 +124,27 @@ def test_each_block_of_a_dask_array_is_computed_once_in_a_pass():
 def test_result_of_a_dask_array_is_a_dask_array_with_its_chunks():
     array = da.zeros((10, 12), chunks=((3, 7), (5, 1, 6)), dtype=np.uint8)
     result = np.arange(120, dtype=np.float32).reshape(10, 12)
-    back = view(array).like(result)
+    back = wrap_image(array).like(result)
     assert back.chunks == array.chunks
     np.testing.assert_array_equal(back.compute(), result)
-    assert view(array).name == ""
-    lazy = view(array).like(da.from_array(result))
+    assert wrap_image(array).name == ""
+    lazy = wrap_image(array).like(da.from_array(result))
     assert lazy.chunks == array.chunks
     np.testing.assert_array_equal(lazy.compute(), result)
 
 
 def test_result_of_numpy_is_the_result_and_must_have_the_shape():
     result = np.ones((2, 3), np.float32)
-    assert view(np.zeros((2, 3))).like(result) is result
-    assert view([np.zeros((2, 3)), np.zeros((1, 1))]).like(result) is result
+    assert wrap_image(np.zeros((2, 3))).like(result) is result
+    assert wrap_image([np.zeros((2, 3)), np.zeros((1, 1))]).like(result) is result
     with pytest.raises(ValueError, match=r"the result has the shape \(2, 3\), the image \(3, 2\)"):
-        view(np.zeros((3, 2))).like(result)
+        wrap_image(np.zeros((3, 2))).like(result)
 
 
 def test_finest_level_of_a_multiscale_image_is_taken():
     levels = [Lazy(np.full((8 >> i, 8 >> i), i, np.uint8)) for i in range(3)]
     for multiscale in (levels, tuple(levels), levels[:1]):
-        image = view(multiscale)
+        image = wrap_image(multiscale)
         assert image.shape == (8, 8)
         assert (image.read(WHOLE) == 0).all()
     assert levels[1].read == levels[2].read == []
@@ -151,7 +152,7 @@ def test_finest_level_of_a_multiscale_image_is_taken():
 
 def test_multiscale_data_of_napari_is_taken_for_its_finest_level():
     module = pytest.importorskip("napari.layers._multiscale_data")
-    image = view(module.MultiScaleData([np.ones((4, 6)), np.zeros((2, 3))]))
+    image = wrap_image(module.MultiScaleData([np.ones((4, 6)), np.zeros((2, 3))]))
     assert image.shape == (4, 6)
     assert (image.read(WHOLE) == 1).all()
 
@@ -159,7 +160,7 @@ def test_multiscale_data_of_napari_is_taken_for_its_finest_level():
 @pytest.mark.parametrize("shapes", [[(4, 4), (4, 4)], [(4, 4), (8, 2)], [(4, 4), (4,)]])
 def test_arrays_that_do_not_shrink_are_no_multiscale_image(shapes):
     with pytest.raises(ValueError, match=r"do not shrink: \(4, 4\), .*Stack them"):
-        view([np.zeros(shape) for shape in shapes])
+        wrap_image([np.zeros(shape) for shape in shapes])
 
 
 def test_what_can_only_be_converted_is_converted():
@@ -168,13 +169,13 @@ def test_what_can_only_be_converted_is_converted():
             return np.array([[1, 2], [3, 4]])
 
     for array in (Convertible(), [[1, 2], [3, 4]], ((1, 2), (3, 4))):
-        assert view(array).read(WHOLE).tolist() == [[1, 2], [3, 4]]
+        assert wrap_image(array).read(WHOLE).tolist() == [[1, 2], [3, 4]]
 
 
 def test_type_of_another_library_is_asked_of_a_single_value():
     lazy = Lazy(np.ones((5, 5), np.float32))
     lazy.dtype = "a type that numpy does not know"
-    assert view(lazy).dtype == np.float32
+    assert wrap_image(lazy).dtype == np.float32
     assert lazy.read == [(slice(0, 1), slice(0, 1))]
 
 
@@ -188,7 +189,7 @@ def test_xarray_comes_back_with_dims_coordinates_attributes_and_name():
         name="cells",
     )
     x.encoding["dtype"] = np.dtype(np.uint8)
-    image = view(x)
+    image = wrap_image(x)
     assert (image.labels, image.name, image.shape) == (("y", "x"), "cells", (2, 3))
     assert type(image.read((slice(0, 1), slice(0, 2)))) is np.ndarray
     result = np.full((2, 3), 0.5, np.float32)
@@ -205,7 +206,7 @@ def test_dask_within_xarray_stays_dask_and_is_read_by_blocks():
     values = np.arange(120).reshape(10, 12)
     array, computed = counted_dask(values, (5, 4))
     x = xr.DataArray(array, dims=("y", "x"))
-    image = view(x)
+    image = wrap_image(x)
     np.testing.assert_array_equal(image.read((slice(0, 2), slice(0, 2))), values[:2, :2])
     assert computed == {(0, 0): 1}
     assert max(sizes(image.blocks(20))) == 20
@@ -228,7 +229,7 @@ def test_lazy_file_within_xarray_is_read_by_regions():
             return np.arange(120).reshape(10, 12)[key.tuple]
 
     lazy = indexing.LazilyIndexedArray(Backend())
-    image = view(xr.DataArray(xr.Variable(("y", "x"), lazy)))
+    image = wrap_image(xr.DataArray(xr.Variable(("y", "x"), lazy)))
     assert read == []
     assert image.read((slice(1, 2), slice(3, 5))).tolist() == [[15, 16]]
     assert len(read) == 1
@@ -246,11 +247,11 @@ def test_zarr_is_read_by_chunks_and_tells_its_labels():
         dimension_names=["t", "y", "x"],
     )
     x[:] = np.arange(10000).reshape(5, 40, 50)
-    image = view(x)
+    image = wrap_image(x)
     assert (image.labels, image.name, image.dtype) == (("t", "y", "x"), "movie", np.uint16)
     for region in image.blocks(2000):
         assert all(s.start % c == 0 for s, c in zip(region, (2, 16, 16), strict=True))
-    assert measure(image) == Range(0, 9999, 10000)
+    assert measure_range(image) == ValueRange(0, 9999, 10000)
 
 
 # Masks
@@ -259,23 +260,23 @@ def test_zarr_is_read_by_chunks_and_tells_its_labels():
 @pytest.mark.parametrize("wrap", [lambda x: x, lambda x: da.from_array(x, chunks=2)])
 def test_mask_of_a_masked_array_is_kept(wrap):
     x = np.ma.masked_greater(np.arange(20, dtype=np.float32).reshape(4, 5), 12)
-    image = view(wrap(x))
+    image = wrap_image(wrap(x))
     region = (slice(2, 3), slice(1, 5))
     assert type(image.read(region)) is np.ndarray
     assert image.read(region)[0, :2].tolist() == [11, 12]
     assert image.missing.read(region).tolist() == [[False, False, True, True]]
-    assert measure(image) == Range(0, 12, 13, 0, 7)
+    assert measure_range(image) == ValueRange(0, 12, 13, 0, 7)
 
 
 def test_array_without_a_mask_misses_nothing():
-    assert view(np.ma.array(np.ones((2, 2)))).missing is None
-    assert view(np.ones((2, 2))).missing is None
+    assert wrap_image(np.ma.array(np.ones((2, 2)))).missing is None
+    assert wrap_image(np.ones((2, 2))).missing is None
 
 
 def test_given_mask_adds_to_the_mask_of_the_array():
     x = np.ma.array(np.zeros((3, 2, 2)), mask=np.zeros((3, 2, 2), bool))
     x[0, 0, 0] = np.ma.masked
-    missing = view(x, missing=np.array([[0, 0], [0, 7]])).missing
+    missing = wrap_image(x, missing=np.array([[0, 0], [0, 7]])).missing
     expected = np.zeros((3, 2, 2), bool)
     expected[:, 1, 1] = expected[0, 0, 0] = True
     np.testing.assert_array_equal(missing.read((slice(None),) * 3), expected)
@@ -284,7 +285,7 @@ def test_given_mask_adds_to_the_mask_of_the_array():
 @pytest.mark.parametrize("dtype", [bool, np.uint8, ">i4", np.int64])
 def test_mask_of_the_last_axes_holds_for_all_others(dtype):
     labels = np.array([[0, 1, 3], [0, 0, 256]]).astype(dtype)
-    mask = mask_view(labels, (4, 2, 3))
+    mask = wrap_mask(labels, (4, 2, 3))
     part = mask.read((slice(1, 4), slice(0, 1), slice(1, 3)))
     assert part.dtype == bool
     np.testing.assert_array_equal(part, np.broadcast_to(labels[:1, 1:] != 0, (3, 1, 2)))
@@ -293,7 +294,7 @@ def test_mask_of_the_last_axes_holds_for_all_others(dtype):
 @pytest.mark.parametrize("shape", [(3, 2), (2, 1), (4, 2), (1, 2, 3), (1, 4, 2, 3)])
 def test_mask_of_another_shape_is_refused(shape):
     with pytest.raises(ValueError, match=r"the mask has the shape .*, the image") as error:
-        mask_view(np.zeros(shape, bool), (4, 2, 3))
+        wrap_mask(np.zeros(shape, bool), (4, 2, 3))
     assert str(shape) in str(error.value)
 
 
@@ -315,7 +316,7 @@ def chunked(draw):
 @given(chunked(), st.integers(1, 300))
 def test_blocks_cover_the_array_once_in_whole_chunks_of_bounded_size(array, n_values):
     shape, chunks = array
-    regions = list(view(Lazy(np.zeros(shape), chunks)).blocks(n_values))
+    regions = list(wrap_image(Lazy(np.zeros(shape), chunks)).blocks(n_values))
     count = np.zeros(shape, int)
     for region in regions:
         count[region] += 1
@@ -329,10 +330,10 @@ def test_blocks_cover_the_array_once_in_whole_chunks_of_bounded_size(array, n_va
 
 
 def test_blocks_of_a_huge_array_come_at_once_and_are_few():
-    image = view(np.broadcast_to(np.float32(1), (1000, 1000, 1000)))
+    image = wrap_image(np.broadcast_to(np.float32(1), (1000, 1000, 1000)))
     assert sizes([next(image.blocks())]) == [4 * 10**6]
     assert sum(1 for _ in image.blocks()) == 250
-    assert len(list(view(np.broadcast_to(np.uint8(1), 10**9)).blocks())) == 239
+    assert len(list(wrap_image(np.broadcast_to(np.uint8(1), 10**9)).blocks())) == 239
 
 
 # The pass over the image
@@ -344,7 +345,7 @@ def test_blocks_of_a_huge_array_come_at_once_and_are_few():
 )
 def test_one_pass_finds_range_nan_and_infinite_values(x, masked):
     mask = np.arange(x.size).reshape(x.shape) % 3 == 0 if masked else np.zeros(x.shape, bool)
-    found = measure(view(x, missing=mask))
+    found = measure_range(wrap_image(x, missing=mask))
     known = x[~mask & ~np.isnan(x)]
     assert found.n_masked == mask.sum()
     assert found.n_nan == np.isnan(x[~mask]).sum()
@@ -356,31 +357,31 @@ def test_one_pass_finds_range_nan_and_infinite_values(x, masked):
 
 def test_measuring_can_be_left_after_any_block():
     lazy = Lazy(np.ones((4, 1 << 21), np.uint8))
-    steps = measuring(view(lazy))
-    assert next(steps) == Range(1, 1, 1 << 22)
+    steps = iter_measure_range(wrap_image(lazy))
+    assert next(steps) == ValueRange(1, 1, 1 << 22)
     steps.close()
     assert len(lazy.read) == 1
 
 
 def test_range_without_a_finite_value_has_no_scale():
     with pytest.raises(ValueError, match="no value of the image is known"):
-        measure(view(np.full((2, 2), np.nan))).scale()
+        measure_range(wrap_image(np.full((2, 2), np.nan))).scale()
     with pytest.raises(ValueError, match="holds infinite values"):
-        measure(view(np.array([1, np.inf]))).scale()
+        measure_range(wrap_image(np.array([1, np.inf]))).scale()
     with pytest.raises(ValueError, match="cannot range from"):
-        measure(view(np.array([-1.7e308, 1.7e308]))).scale()
+        measure_range(wrap_image(np.array([-1.7e308, 1.7e308]))).scale()
 
 
 def test_range_of_large_integers_is_exact():
     x = np.array([2**63 + 1, 2**64 - 1], np.uint64)
-    assert measure(view(x)) == Range(2**63 + 1, 2**64 - 1, 2)
+    assert measure_range(wrap_image(x)) == ValueRange(2**63 + 1, 2**64 - 1, 2)
 
 
 # Working range
 
 
 def there_and_back(x):
-    scale = measure(view(x)).scale()
+    scale = measure_range(wrap_image(x)).scale()
     work = scale.to_work(x)
     assert work.dtype == np.float32
     assert work.min() >= 0
@@ -558,20 +559,20 @@ def test_impossible_range_is_refused(low, high):
 )
 def test_what_is_no_image_is_refused(array, error, message):
     with pytest.raises(error, match=message):
-        view(array)
+        wrap_image(array)
 
 
 def test_dask_array_of_unknown_length_is_refused():
     x = da.from_array(np.arange(10))
     with pytest.raises(ValueError, match=r"unknown length: call compute_chunk_sizes\(\)"):
-        view(x[x > 3])
+        wrap_image(x[x > 3])
 
 
 def test_block_without_values_is_refused():
     with pytest.raises(ValueError, match="at least one value"):
-        next(view(np.ones(3)).blocks(0))
+        next(wrap_image(np.ones(3)).blocks(0))
 
 
 def test_masks_of_two_images_do_not_unite():
     with pytest.raises(ValueError, match=r"the shapes \(2, 3\) and \(3,\)"):
-        _ = mask_view([[1, 0, 0]] * 2, (2, 3)) | mask_view([1, 0, 0], (3,))
+        _ = wrap_mask([[1, 0, 0]] * 2, (2, 3)) | wrap_mask([1, 0, 0], (3,))

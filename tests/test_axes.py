@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from napari_scsc.axes import PRESETS, resolve
+from napari_scsc.data.axes import PRESETS, resolve
 
 
 @pytest.mark.parametrize(

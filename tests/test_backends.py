@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from napari_scsc import SCSC
-from napari_scsc.solver import fft, kernels
-from napari_scsc.solver.fft import RealFFT, fast_length
+from napari_scsc.model.solver import fft, kernels
+from napari_scsc.model.solver.fft import RealFFT, fast_length
 
 
 def learn(n_joint=0, **changes):
@@ -72,7 +72,7 @@ def test_planned_fft_equals_numpy(monkeypatch, shape, dtype):
 def test_plan_is_remembered_between_processes(tmp_path):
     code = (
         "import numpy as np\n"
-        "from napari_scsc.solver.fft import RealFFT\n"
+        "from napari_scsc.model.solver.fft import RealFFT\n"
         "plan = RealFFT(4, (90, 84), 'float32')\n"
         "plan.space[...] = np.random.default_rng(0).standard_normal(plan.space.shape)\n"
         "plan.forward()\n"

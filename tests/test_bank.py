@@ -15,7 +15,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from napari_scsc import SCSC, FileFormatError, FilterBank, files
+from napari_scsc import SCSC, FileFormatError, FilterBank
+from napari_scsc.model import container
 
 
 @pytest.fixture
@@ -205,7 +206,7 @@ def test_bank_and_checkpoint_are_told_apart(saved, tmp_path):
 def test_checkpoint_with_inconsistent_shapes_is_refused(tmp_path):
     path = tmp_path / "checkpoint.scsc"
     SCSC(2, 3, (3, 3), max_iter=2).fit(np.random.default_rng(0).random((1, 9, 9))).checkpoint(path)
-    header, arrays = files.read(path, "napari-scsc checkpoint", 1)
+    header, arrays = container.read(path, "napari-scsc checkpoint", 1)
     del header["kind"], header["version"]
     changes = [
         {"shift": [900_000, 900_000]},
@@ -221,7 +222,7 @@ def test_checkpoint_with_inconsistent_shapes_is_refused(tmp_path):
         {"rho": None},
     ]
     for change in changes:
-        files.write(path, "napari-scsc checkpoint", 1, {**header, **change}, arrays)
+        container.write(path, "napari-scsc checkpoint", 1, {**header, **change}, arrays)
         with pytest.raises(FileFormatError, match=r"checkpoint\.scsc"):
             SCSC.resume(path)
 
@@ -229,10 +230,10 @@ def test_checkpoint_with_inconsistent_shapes_is_refused(tmp_path):
 def test_checkpoint_with_arrays_of_the_wrong_type_is_refused(tmp_path):
     path = tmp_path / "checkpoint.scsc"
     SCSC(2, 3, (3, 3), max_iter=2).fit(np.random.default_rng(0).random((1, 9, 9))).checkpoint(path)
-    header, arrays = files.read(path, "napari-scsc checkpoint", 1)
+    header, arrays = container.read(path, "napari-scsc checkpoint", 1)
     del header["kind"], header["version"]
     arrays["filters"] = arrays["filters"].astype("c8")
-    files.write(path, "napari-scsc checkpoint", 1, header, arrays)
+    container.write(path, "napari-scsc checkpoint", 1, header, arrays)
     with pytest.raises(FileFormatError, match="filters holds complex64"):
         SCSC.resume(path)
 

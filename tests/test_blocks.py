@@ -12,7 +12,11 @@ import pytest
 import zarr
 
 from napari_scsc import denoise, inpaint, iter_denoise, iter_inpaint, samples
-from napari_scsc.restore import blocks, plan
+from napari_scsc.restore import quality
+from napari_scsc.run import block_grid, blocks
+from napari_scsc.run.blending import estimate_block
+from napari_scsc.run.block_grid import BlockGrid
+from napari_scsc.run.blocks import _compute
 
 SMALL = "100 MB"
 
@@ -20,8 +24,8 @@ SMALL = "100 MB"
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
     """Several blocks and chunks in an image that takes a second."""
-    monkeypatch.setattr(plan, "_bytes_a_point", lambda *_: 2e4)
-    monkeypatch.setattr(blocks, "_CHUNK_VALUES", 3000)
+    monkeypatch.setattr(quality, "_bytes_a_point", lambda *_: 2e4)
+    monkeypatch.setattr(block_grid, "_CHUNK_VALUES", 3000)
 
 
 @pytest.fixture(scope="module")
@@ -35,18 +39,19 @@ OPTIONS = {"kind": "image", "quality": "fast", "memory": SMALL, "n_jobs": 1}
 
 
 def grid_of(image):
-    from napari_scsc.axes import PRESETS
+    from napari_scsc.data.axes import PRESETS
+    from napari_scsc.data.samples import open_samples
+    from napari_scsc.noise.model import Noise
+    from napari_scsc.noise.working import WorkingValues
     from napari_scsc.restore.denoise import Denoiser
-    from napari_scsc.restore.noise import Noise
-    from napari_scsc.restore.source import Working, open_image
 
-    source = open_image(image, None, None, PRESETS["image"])
+    source = open_samples(image, None, None, PRESETS["image"])
     noise = Noise(100.0, 0.0, 1e4, False, True, ())
     from napari_scsc import learn
 
     bank = learn([image], kind="image", sigma=100)
-    restorer = Denoiser.of(bank, source, Working(source, noise), 0.05, "fast", 70_000_000)
-    return blocks.Grid.of(source, restorer)
+    restorer = Denoiser.of(bank, source, WorkingValues(source, noise), 0.05, "fast", 70_000_000)
+    return BlockGrid.of(source, restorer)
 
 
 def test_grid_covers_every_chunk_by_the_blocks_that_meet_it(noisy):
@@ -151,14 +156,14 @@ def test_stopped_run_resumes_to_the_same_bits(noisy, tmp_path):
 def made(monkeypatch):
     """The blocks that were computed, each in no less than a fifth of a second."""
     made = []
-    estimate = blocks._estimate
+    estimate = estimate_block
 
     def slowly(*arguments):
         time.sleep(0.2)
         made.append(arguments[2])
         return estimate(*arguments)
 
-    monkeypatch.setattr(blocks, "_estimate", slowly)
+    monkeypatch.setattr(blocks, "estimate_block", slowly)
     return made
 
 
@@ -180,7 +185,7 @@ def test_waves_of_tasks_change_nothing_and_leave_nothing(noisy, tmp_path, monkey
     monkeypatch.setattr(blocks, "_WAVE", 2)
     left = []
     path = tmp_path / "a.zarr"
-    computing = blocks._compute
+    computing = _compute
 
     def compute(tasks, n_jobs):
         found = computing(tasks, n_jobs)

@@ -19,10 +19,15 @@ import tifffile
 import zarr
 from click.testing import CliRunner
 
-from napari_scsc import FilterBank, arrays, cli, denoise, inpaint, learn, samples
+from napari_scsc import FilterBank, cli, denoise, inpaint, learn, samples
+from napari_scsc.choices import QUALITIES
+from napari_scsc.data.image import ImageArray
+from napari_scsc.errors import RunInterrupted
 from napari_scsc.io.sources import open_source
 from napari_scsc.io.stores import store_for
-from napari_scsc.restore import blocks, job, plan
+from napari_scsc.restore import quality
+from napari_scsc.restore.options import METHODS
+from napari_scsc.run import block_grid
 
 DRAFT = ("--quality", "draft")
 DOCS = Path(__file__).resolve().parents[1] / "docs" / "command-line.md"
@@ -65,8 +70,8 @@ def folder(tmp_path, monkeypatch, cells):
 
 @pytest.fixture
 def many_blocks(monkeypatch):
-    monkeypatch.setattr(plan, "_bytes_a_point", lambda *_: 2e4)
-    monkeypatch.setattr(blocks, "_CHUNK_VALUES", 3000)
+    monkeypatch.setattr(quality, "_bytes_a_point", lambda *_: 2e4)
+    monkeypatch.setattr(block_grid, "_CHUNK_VALUES", 3000)
 
 
 # The same in a process of its own, and a checkpoint after every tile.
@@ -189,7 +194,7 @@ def test_an_error_that_nobody_expected_is_one_line_too(folder, monkeypatch):
     def fail(*_args, **_options):
         raise KeyError("gone")
 
-    monkeypatch.setattr("napari_scsc.restore.denoise.iter_denoise", fail)
+    monkeypatch.setattr("napari_scsc.restore.api.iter_denoise", fail)
     monkeypatch.setattr("napari_scsc.iter_denoise", fail, raising=False)
     result = run(*RESTORE)
     assert result.exit_code == 1
@@ -198,7 +203,7 @@ def test_an_error_that_nobody_expected_is_one_line_too(folder, monkeypatch):
 
 def test_run_that_a_cluster_broke_off_has_an_exit_code_of_its_own(folder, monkeypatch):
     def fail(*_args, **_options):
-        raise blocks.RunInterrupted("it broke off: run it again with resume")
+        raise RunInterrupted("it broke off: run it again with resume")
 
     monkeypatch.setattr("napari_scsc.iter_denoise", fail, raising=False)
     result = run(*RESTORE)
@@ -210,12 +215,12 @@ def test_run_that_a_cluster_broke_off_has_an_exit_code_of_its_own(folder, monkey
 
 
 def test_words_to_choose_from_are_those_of_the_library():
-    from napari_scsc.axes import PRESETS
+    from napari_scsc.data.axes import PRESETS
     from napari_scsc.io import stores
 
     assert tuple(PRESETS) == cli.KINDS
-    assert tuple(plan.QUALITIES) == cli.QUALITIES
-    assert job.METHODS == cli.METHODS
+    assert tuple(QUALITIES) == cli.QUALITIES
+    assert METHODS == cli.METHODS
     assert set(cli.FORMATS) <= set(stores._STORES)
 
 
@@ -391,7 +396,7 @@ def test_images_with_other_axes_are_not_learned_from_together(folder, cells):
 def test_info_reads_little_of_a_large_image(folder, monkeypatch):
     zarr.create_array("large.zarr", shape=(3000, 8000, 8000), chunks=(8, 256, 256), dtype="u2")
     n_read = 0
-    read = arrays.View.read
+    read = ImageArray.read
 
     def counting(self, region):
         nonlocal n_read
@@ -399,7 +404,7 @@ def test_info_reads_little_of_a_large_image(folder, monkeypatch):
         n_read += values.size
         return values
 
-    monkeypatch.setattr(arrays.View, "read", counting)
+    monkeypatch.setattr(ImageArray, "read", counting)
     facts = json.loads(succeed("info", "large.zarr", "--kind", "stack", "--json").stdout)
     assert facts["shape"] == [3000, 8000, 8000]
     assert 0 < n_read < 2e7

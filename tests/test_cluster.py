@@ -19,7 +19,7 @@ import pytest
 import zarr
 
 from napari_scsc import RunInterrupted, denoise, iter_denoise, learn, samples
-from napari_scsc.restore.sampling import Cluster
+from napari_scsc.run.executors import ClusterExecutor
 
 distributed = pytest.importorskip("distributed")
 
@@ -284,7 +284,7 @@ def test_run_is_cancelled_though_the_scheduler_does_not_answer(head, volume, ban
 def test_workers_without_memory_end_a_run_that_can_be_resumed(
     share, volume, bank, expected, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(Cluster, "_LOOK", 1.0)
+    monkeypatch.setattr(ClusterExecutor, "_LOOK", 1.0)
     out, folder = tmp_path / "a.zarr", tmp_path / "a.zarr.partial"
     hungry = Stored(volume, seconds=1, share=share, folder=folder)
     with (

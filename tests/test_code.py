@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import references
 
-from napari_scsc.solver import code
-from napari_scsc.solver.admm import solve_by_admm
-from napari_scsc.solver.problem import Geometry, Problem
+from napari_scsc.model.solver import code
+from napari_scsc.model.solver.admm import solve_by_admm
+from napari_scsc.model.solver.problem import Geometry, Problem
 
 
 def make(shape=(14, 13), support=(3, 4), n_base=3, n_filters=6, seed=0, dtype="float64", mask=None):

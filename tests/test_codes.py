@@ -35,8 +35,11 @@ from napari_scsc import (
     open_codes,
     samples,
 )
-from napari_scsc.restore import blocks, paper
-from napari_scsc.restore.source import Working, open_image
+from napari_scsc.data.samples import open_samples
+from napari_scsc.noise.working import WorkingValues
+from napari_scsc.restore import paper
+from napari_scsc.restore.paper import Coder
+from napari_scsc.run.blocks import BlockRecords
 
 TILE, OVERLAP = {1: 64, 2: 40, 3: 12}, {1: 16, 2: 10, 3: 4}
 OPTIONS = {"kind": "image", "n_jobs": 1}
@@ -235,7 +238,7 @@ class Slices:
 
 
 def test_mask_is_read_block_by_block(noisy, bank, tmp_path, monkeypatch):
-    monkeypatch.setattr("napari_scsc.restore.source._LOOKED_AT", 1000)
+    monkeypatch.setattr("napari_scsc.data.samples._LOOKED_AT", 1000)
     missing = np.random.default_rng(1).random(noisy.shape) < 0.2
     mask, image = Slices(missing), da.from_array(noisy, chunks=30)
     codes = encode(image, bank, missing=mask, out=tmp_path / "a.zarr", sigma=20.0, **OPTIONS)
@@ -283,7 +286,7 @@ def test_inpainting_by_the_paper_bears_a_hole_of_the_size_of_a_block(noisy, bank
 def made(monkeypatch):
     """The blocks that were coded, each in no less than a tenth of a second."""
     made = []
-    code = paper.Coder.code
+    code = Coder.code
 
     def slowly(self, source, index, part, tick=None):
         for _ in range(5):
@@ -293,7 +296,7 @@ def made(monkeypatch):
         made.append((index, tuple(s.start for s in part)))
         return code(self, source, index, part, tick)
 
-    monkeypatch.setattr(paper.Coder, "code", slowly)
+    monkeypatch.setattr(Coder, "code", slowly)
     return made
 
 
@@ -388,7 +391,7 @@ def test_run_killed_before_its_last_step_is_finished(noisy, bank, tmp_path, monk
         raise OSError("the disk is gone")
 
     with monkeypatch.context() as patch:
-        patch.setattr("napari_scsc.restore.output.PartialFolder.publish", fail)
+        patch.setattr("napari_scsc.run.partial.PartialFolder.publish", fail)
         with pytest.raises(OSError, match="gone"):
             encode(noisy, bank, out=tmp_path / "a.zarr", **OPTIONS)
     codes = encode(noisy, bank, out=tmp_path / "a.zarr", resume=True, **OPTIONS)
@@ -433,15 +436,15 @@ def test_progress_goes_up_to_the_end(noisy, bank, tmp_path):
 @pytest.mark.parametrize("n_filters", [10, 400])
 def test_blocks_fit_into_the_memory(n_filters, monkeypatch):
     monkeypatch.undo()
-    source = open_image(noisy_data((400, 300), "float32", 0), None, "image", None)
-    from napari_scsc.restore.job import given_noise
+    source = open_samples(noisy_data((400, 300), "float32", 0), None, "image", None)
+    from napari_scsc.noise.find import given_noise
 
-    working = Working(source, given_noise(source, 1.0))
+    working = WorkingValues(source, given_noise(source, 1.0))
     bank = make_bank(n_filters=n_filters)
-    coder = paper.Coder.of(bank, source, working, 0.1, memory=20_000_000)
+    coder = Coder.of(bank, source, working, 0.1, memory=20_000_000)
     assert coder.memory <= 20_000_000
     assert all(s > o + 5 for s, o in zip(coder.size, coder.overlap, strict=True))
-    free = paper.Coder.of(bank, source, working, 0.1)
+    free = Coder.of(bank, source, working, 0.1)
     assert (coder.size == free.size) == (free.memory <= 20_000_000)
 
 
@@ -592,8 +595,8 @@ def test_command_resumes(folder, noisy, made, monkeypatch):
 
     command = ("encode", "a.npy", "--bank", "bank.scsc", "-o", "a.zarr", "--jobs", 1)
     with monkeypatch.context() as patch:
-        steps = blocks.Records.steps
-        patch.setattr(blocks.Records, "steps", lambda records: stop() or steps(records))
+        steps = BlockRecords.steps
+        patch.setattr(BlockRecords, "steps", lambda records: stop() or steps(records))
         stopped = run(*command)
     assert stopped.exit_code == 130
     assert "--resume goes on with what is in a.zarr.partial" in stopped.stderr

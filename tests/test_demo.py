@@ -6,13 +6,14 @@ import sys
 import imageio.v3 as iio
 import numpy as np
 
-from napari_scsc import pictures, samples
+from napari_scsc import samples
+from napari_scsc.data import pictures
 
 
 def test_demo_leaves_pictures_and_the_result(tmp_path):
     folder = tmp_path / "new" / "folder"
     done = subprocess.run(
-        [sys.executable, "-m", "napari_scsc.demo", "--headless", "--out", str(folder)],
+        [sys.executable, "-m", "napari_scsc.plugin.demo", "--headless", "--out", str(folder)],
         capture_output=True,
         text=True,
         check=False,

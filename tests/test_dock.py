@@ -7,6 +7,7 @@ import pytest
 from dock_tools import slow_down
 
 from napari_scsc import samples
+from napari_scsc.restore.groups import kernels
 
 pytestmark = pytest.mark.screen
 
@@ -252,18 +253,17 @@ def test_reference_gives_psnr_and_ssim(make_dock, noisy):
 
 
 def test_dock_says_that_it_is_compiling(make_light_dock, monkeypatch):
-    from napari_scsc.restore import groups
 
     _, dock = make_light_dock(samples.noisy_tissue((64, 64)))
     said = []
     say = dock.foot.say
     monkeypatch.setattr(dock.foot, "say", lambda text: (said.append(text), say(text)))
-    monkeypatch.setattr(groups, "_started", [0.0])
+    monkeypatch.setattr(kernels, "_started", [0.0])
     dock.learn()
     assert dock.wait(20)
     assert any("compiling" in text for text in said)
     said.clear()
-    monkeypatch.setattr(groups, "_started", [])
+    monkeypatch.setattr(kernels, "_started", [])
     dock.learn()
     assert dock.wait(20)
     assert said

@@ -20,7 +20,7 @@ from dock_tools import (
 from napari.layers import Image, Labels, Shapes
 
 from napari_scsc import denoise, inpaint, learn
-from napari_scsc.axes import PRESETS
+from napari_scsc.data.axes import PRESETS
 from napari_scsc.plugin.layers import missing_from
 
 pytestmark = pytest.mark.screen
@@ -35,7 +35,7 @@ class Overlaps:
 
     def __init__(self, monkeypatch):
         from napari_scsc.plugin import recipes
-        from napari_scsc.restore.job import RestoreUpdate
+        from napari_scsc.run.updates import RestoreUpdate
 
         self.now = self.most = 0
         self.strengths = []

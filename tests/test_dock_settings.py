@@ -19,7 +19,7 @@ from npe2 import PluginManifest
 from qtpy.QtWidgets import QDoubleSpinBox
 
 from napari_scsc import FilterBank, inpaint, learn
-from napari_scsc.axes import PRESETS
+from napari_scsc.data.axes import PRESETS
 from napari_scsc.plugin.fields import REMEMBERED, Field
 from napari_scsc.plugin.panel import Dock
 

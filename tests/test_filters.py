@@ -5,9 +5,9 @@ import pytest
 import references
 from scipy.optimize import minimize
 
-from napari_scsc.solver.filters import FilterStep, invert, project_filters
-from napari_scsc.solver.history import History
-from napari_scsc.solver.problem import Geometry, Problem
+from napari_scsc.model.solver.filter_step import FilterStep, invert, project_filters
+from napari_scsc.model.solver.history import History
+from napari_scsc.model.solver.problem import Geometry, Problem
 
 
 def coded(geometry, n_base, seed, dtype="float64"):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from napari_scsc import denoise, general_bank, iter_denoise, samples
-from napari_scsc.general import KINDS
+from napari_scsc.model.general_banks import GENERAL_BANK_KINDS
 
 IMAGES = {
     "image": samples.noisy_tissue((96, 96)),
@@ -25,7 +25,7 @@ def first_look(image, **options):
     return found
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", GENERAL_BANK_KINDS)
 def test_filters_are_an_orthonormal_basis(kind):
     filters = general_bank(kind).filters
     flat = filters.reshape(len(filters), -1)
@@ -35,7 +35,7 @@ def test_filters_are_an_orthonormal_basis(kind):
 def test_they_are_small_and_say_where_they_come_from():
     folder = resources.files("napari_scsc") / "banks"
     assert sum(len(file.read_bytes()) for file in folder.iterdir()) < 200_000
-    for kind in KINDS:
+    for kind in GENERAL_BANK_KINDS:
         assert "synthetic" in general_bank(kind).info["learned_from"]
 
 
@@ -44,7 +44,7 @@ def test_other_kinds_are_refused_by_name():
         general_bank("light-field")
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", GENERAL_BANK_KINDS)
 def test_first_look_is_better_than_nothing_and_changes_nothing(kind):
     image = IMAGES[kind]
     (look,) = first_look(image, kind=kind)

@@ -14,6 +14,7 @@ from npe2 import PluginManager, PluginManifest
 
 from napari_scsc import SCSC, FileFormatError, FilterBank, LatticeSCSC, Output, denoise, samples
 from napari_scsc.io import readers, writers
+from napari_scsc.io.filenames import natural
 from napari_scsc.io.readers import (
     cube_files,
     folders,
@@ -22,7 +23,6 @@ from napari_scsc.io.readers import (
     picture_files,
     videos,
 )
-from napari_scsc.io.words import natural
 
 RNG = np.random.default_rng(0)
 

@@ -95,7 +95,7 @@ def stripes_in_noise():
 
 
 def test_few_filters_stand_above_the_noise_of_simple_data(monkeypatch):
-    monkeypatch.setattr("napari_scsc.lattice._LEAST", 0.0)
+    monkeypatch.setattr("napari_scsc.model.lattice._LEAST", 0.0)
     x, y = stripes_in_noise()
     model = LatticeSCSC(None, (7, 7), sigma=0.3).fit(y)
     assert 3 <= model.bank.n_base <= 24
@@ -146,7 +146,7 @@ def test_same_seed_gives_the_same_bits():
 
 
 def test_other_seed_looks_at_other_patches(monkeypatch):
-    monkeypatch.setattr("napari_scsc.lattice._MOST_PATCHES", 100)
+    monkeypatch.setattr("napari_scsc.model.lattice._MOST_PATCHES", 100)
     one, other = (LatticeSCSC(8, (5, 5), seed=s).fit(pictures()).bank for s in (0, 1))
     assert one.id != other.id
 
@@ -534,15 +534,15 @@ def test_what_is_no_checkpoint_is_refused(tmp_path):
 )
 def test_wrong_contents_of_a_checkpoint_are_refused(change, tmp_path, monkeypatch):
     model = LatticeSCSC(6, (4, 4)).fit(pictures())
-    from napari_scsc import files
+    from napari_scsc.model import container
 
-    write = files.write
+    write = container.write
 
     def write_changed(path, kind, version, header, arrays):
         header = {**header, **change}
         write(path, kind, header.pop("version", version), header, arrays)
 
-    monkeypatch.setattr(files, "write", write_changed)
+    monkeypatch.setattr(container, "write", write_changed)
     model.checkpoint(tmp_path / "file")
     with pytest.raises(FileFormatError, match="file"):
         LatticeSCSC.resume(tmp_path / "file")

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from threadpoolctl import threadpool_info
 
 from napari_scsc import SCSC, FilterBank, Relative, ZeroCodeWarning
-from napari_scsc.solver.filters import FilterStep, project_filters
-from napari_scsc.solver.threads import single_threaded
+from napari_scsc.model.solver.filter_step import FilterStep, project_filters
+from napari_scsc.model.threads import single_threaded
 
 SMALL = {"n_base": 3, "n_filters": 6, "filter_shape": (3, 4), "max_iter": 12}
 
@@ -88,7 +88,7 @@ def test_identity_weights_have_no_weights():
 def test_identity_weights_equal_a_plain_ocsc(monkeypatch):
     """OCSC written out in one dimension: exact codes, sums over samples, projected gradient."""
     exact = partial(FilterStep, max_iter=20_000, tol=1e-9)
-    monkeypatch.setattr("napari_scsc.state.FilterStep", exact)
+    monkeypatch.setattr("napari_scsc.model.state.FilterStep", exact)
     samples, beta, support, n = images(3, (18,)), 0.1, 3, 18
     model = SCSC(
         2, 2, (support,), beta=beta, weights="identity", dtype="float64", max_iter=4000, tol=0
@@ -262,7 +262,7 @@ def test_interrupted_filter_step_leaves_a_usable_model(monkeypatch):
     model = SCSC(**SMALL).fit(samples[:2])
     before = model.bank.id
     with monkeypatch.context() as patched:
-        patched.setattr("napari_scsc.solver.filters.invert", _out_of_memory)
+        patched.setattr("napari_scsc.model.solver.filter_step.invert", _out_of_memory)
         with pytest.raises(MemoryError):
             model.partial_fit(samples[2])
     assert model.bank.id == before

@@ -20,8 +20,11 @@ import pytest
 import zarr
 
 from napari_scsc import FileFormatError, LatticeSCSC, iter_denoise, iter_learn, learn, samples
-from napari_scsc.restore import job, learning, sampling
-from napari_scsc.restore.source import open_image
+from napari_scsc.data.samples import open_samples
+from napari_scsc.learn.loop import _tile_points, learning, places_to_learn_from
+from napari_scsc.learn.sampler import DRAWS, make_tile_grid
+from napari_scsc.run.executors import ClusterExecutor
+from napari_scsc.run.updates import LEARNING
 
 MODELS = {
     "lattice": {"model": "lattice"},
@@ -79,8 +82,8 @@ def test_tiles_are_learned_from_one_after_the_other(model):
 )
 def test_small_image_has_smaller_tiles_so_that_there_are_several(shape, n_tiles, monkeypatch):
     monkeypatch.undo()
-    source = open_image(np.broadcast_to(np.arange(shape[1]), shape), None, "image", None)
-    grid = sampling.cut_up(source, learning._tile_points(source))
+    source = open_samples(np.broadcast_to(np.arange(shape[1]), shape), None, "image", None)
+    grid = make_tile_grid(source, _tile_points(source))
     assert grid.n_tiles == n_tiles
     assert min(grid.shortest) >= 40
     assert max(grid.longest) <= 128
@@ -91,8 +94,8 @@ def test_without_a_number_of_tiles_all_are_learned_from(chunks):
     image = noisy((90, 90))
     if chunks:
         image = da.from_array(image, chunks=chunks)
-    source = open_image(image, None, "image", None)
-    total = sampling.cut_up(source, learning._tile_points(source)).n_tiles
+    source = open_samples(image, None, "image", None)
+    total = make_tile_grid(source, _tile_points(source)).n_tiles
     assert len([u for u in iter_learn([image], tiles=None) if u.learned]) == total
     assert len([u for u in iter_learn([image], tiles=None, passes=2) if u.learned]) == 2 * total
     assert len([u for u in iter_learn([image], tiles=3, passes=2) if u.learned]) == 6
@@ -120,7 +123,7 @@ def test_filters_of_a_chunked_image_span_those_of_the_same_image_in_memory():
     assert overlap[:12].min() > 0.98
 
 
-@pytest.mark.parametrize("draw", sampling.DRAWS)
+@pytest.mark.parametrize("draw", DRAWS)
 def test_tiles_with_missing_values_are_left_out(draw):
     image = noisy((128, 128))
     image[:64, :64] = np.nan
@@ -479,7 +482,7 @@ def arrays_of(image, folder):
 def check_equal(folder, model):
     for image in arrays_of(noisy(), folder).values():
         options = {**MODELS[model], "batch": 3, "tiles": None}
-        for draw in sampling.DRAWS:
+        for draw in DRAWS:
             here = learn([image], n_jobs=1, draw=draw, **options)
             assert learn([image], draw=draw, **options).id == here.id
 
@@ -499,8 +502,8 @@ def threads_of_dask():
 @pytest.mark.parametrize("model", MODELS)
 def test_cluster_learns_the_same(model, threads_of_dask, tmp_path, monkeypatch):
     used = []
-    work = sampling.Cluster.map
-    monkeypatch.setattr(sampling.Cluster, "map", lambda *a: used.append(1) or work(*a))
+    work = ClusterExecutor.map
+    monkeypatch.setattr(ClusterExecutor, "map", lambda *a: used.append(1) or work(*a))
     image = noisy()
     options = {**MODELS[model], "batch": 4}
     here = learn([image], n_jobs=2, **options)
@@ -634,16 +637,16 @@ def test_psnr_on_the_way_is_relative_to_the_range_of_the_image():
 
 
 def test_learning_while_restoring_is_the_learner_on_the_tiles_it_draws():
-    source = open_image(noisy(), None, "image", None)
-    tiles = [source.read(*place) for place in learning.places_to_learn_from(source, 0)]
-    updates = learning.learning(tiles, source, 0.1, 0, None)
+    source = open_samples(noisy(), None, "image", None)
+    tiles = [source.read(*place) for place in places_to_learn_from(source, 0)]
+    updates = learning(tiles, source, 0.1, 0, None)
     while True:
         try:
             update = next(updates)
         except StopIteration as end:
             bank = end.value
             break
-        assert update.done <= job.LEARNING
+        assert update.done <= LEARNING
     expected = LatticeSCSC(None, bank.support, 1, sigma=0.1).fit(tile[:1] for tile in tiles)
     assert bank.filters.tobytes() == expected.bank.filters[:, 0].tobytes()
     assert dataclasses.replace(update).bank.id == bank.id

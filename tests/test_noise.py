@@ -7,8 +7,8 @@ import pytest
 from scipy import ndimage
 
 from napari_scsc import samples
-from napari_scsc.restore import noise
-from napari_scsc.restore.noise import estimate
+from napari_scsc.noise import estimate as estimating
+from napari_scsc.noise.estimate import estimate
 
 
 @functools.cache
@@ -74,7 +74,7 @@ def test_curve_of_photon_noise_is_found(gain, read, pedestal):
 
 
 def test_variance_is_never_negative():
-    found = noise.Noise(1.0, 0.5, -2.0, False, True, ())
+    found = estimate.Noise(1.0, 0.5, -2.0, False, True, ())
     np.testing.assert_allclose(found.variance(np.array([0.0, 4.0, 10.0])), [0, 0, 3])
 
 
@@ -206,15 +206,15 @@ def test_lines_have_noise_too():
 def test_large_data_are_sampled(monkeypatch):
     x = tissue() + 0.1 * white(tissue().shape)
     seen = []
-    cut = noise._cut
+    cut = estimating._cut
 
     def counted(planes, masks):
         seen.append(sum(plane.size for plane in planes))
         return cut(planes, masks)
 
-    monkeypatch.setattr(noise, "_cut", counted)
-    monkeypatch.setattr(noise, "_PIXELS", 20_000)
-    monkeypatch.setattr(noise, "_PIECE", 50)
+    monkeypatch.setattr(estimating, "_cut", counted)
+    monkeypatch.setattr(estimating, "_PIXELS", 20_000)
+    monkeypatch.setattr(estimating, "_PIECE", 50)
     first = estimate([x, x + 1])
     assert seen[0] <= 22_500
     assert first == estimate([x, x + 1])

@@ -20,11 +20,11 @@ from qtpy.QtCore import QEvent, QPoint, QPointF, Qt
 from qtpy.QtGui import QColor, QPalette, QWheelEvent
 from qtpy.QtWidgets import QApplication, QFileDialog
 
-from napari_scsc.pictures import diverging
+from napari_scsc.data.pictures import diverging
+from napari_scsc.model.updates import Update
 from napari_scsc.plugin.plots import Plots
 from napari_scsc.plugin.plots.content import Ranking
 from napari_scsc.restore.explain import Explanation
-from napari_scsc.results import Update
 
 TABS = FILTERS, WEIGHTS, PROGRESS, EXPLAIN = range(4)
 

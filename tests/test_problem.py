@@ -8,7 +8,7 @@ import references
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from napari_scsc.solver.problem import Geometry, Problem
+from napari_scsc.model.solver.problem import Geometry, Problem
 
 SHAPES = [
     ((), (17,), (4,)),

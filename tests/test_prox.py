@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from napari_scsc.solver.prox import project_columns, soft_threshold
+from napari_scsc.model.solver.prox import project_columns, soft_threshold
 
 values = st.floats(-5, 5, width=32)
 matrices = arrays(np.float64, (4, 3), elements=values)

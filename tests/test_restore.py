@@ -11,11 +11,15 @@ import zarr
 from scipy import ndimage
 
 from napari_scsc import FilterBank, LatticeSCSC, inpaint, samples
-from napari_scsc.restore import groups, plan
-from napari_scsc.restore.basis import Basis, mixtures_above_noise
-from napari_scsc.restore.chain import Chain, Passes, reference_places
-from napari_scsc.restore.patches import PatchGrid, cosine_basis
-from napari_scsc.restore.source import open_image
+from napari_scsc.choices import QUALITIES
+from napari_scsc.data.samples import open_samples
+from napari_scsc.learn.models import patch_shape
+from napari_scsc.model.basis import Basis, mixtures_above_noise
+from napari_scsc.noise.cosines import cosine_basis
+from napari_scsc.restore.groups.denoiser import Chain, Passes, reference_places
+from napari_scsc.restore.groups.kernels import kernels
+from napari_scsc.restore.groups.patches import PatchGrid
+from napari_scsc.restore.quality import passes_of, tile_shape
 
 SHAPES = [((30,), (5,)), ((14, 17), (4, 3)), ((7, 9, 8), (3, 2, 3))]
 
@@ -82,7 +86,7 @@ def test_large_samples_are_expressed_in_parts(monkeypatch):
     x = np.random.default_rng(0).standard_normal((1, 20, 15)).astype(np.float32)
     grid, basis = PatchGrid(1, (20, 15), (3, 3)), cosine_basis(1, (3, 3))
     whole = grid.express(x, basis)
-    monkeypatch.setattr("napari_scsc.restore.patches._ROWS", 40)
+    monkeypatch.setattr("napari_scsc.restore.groups.patches._ROWS", 40)
     np.testing.assert_allclose(grid.express(x, basis), whole, atol=1e-6)
 
 
@@ -110,7 +114,7 @@ def test_matches_are_the_nearest_in_the_window(places, kernels, monkeypatch):
     coefficients = rng.standard_normal((np.prod(places), 5)).astype(np.float32)
     reach, size = np.minimum(np.array([2, 3, 4]), np.array(places) - 1), 4
     references = reference_places(places, (2, 3, 3))
-    found = groups.get().match(coefficients, places, references, reach, size)
+    found = kernels.get().match(coefficients, places, references, reach, size)
     index = np.arange(np.prod(places)).reshape(places)
     for place, members in zip(references, found, strict=True):
         window = index[
@@ -128,7 +132,7 @@ def test_reference_is_in_its_own_group_though_others_are_equal(kernels, monkeypa
     monkeypatch.setenv("NAPARI_SCSC_KERNELS", kernels)
     same = np.zeros((40, 3), np.float32)
     references = reference_places((1, 1, 40), (1, 1, 5))
-    found = groups.get().match(same, (1, 1, 40), references, np.array([0, 0, 9]), 6)
+    found = kernels.get().match(same, (1, 1, 40), references, np.array([0, 0, 9]), 6)
     np.testing.assert_array_equal(found[:, 0], references[:, 2])
     assert all(len(set(members)) == 6 for members in found)
 
@@ -167,7 +171,7 @@ def test_noise_goes_and_the_picture_stays(second):
 
 def test_second_pass_improves_on_the_first():
     x, y = noisy_tissue(0.1, (96, 96))
-    own = plan.passes((8, 8), "balanced")
+    own = passes_of((8, 8), "balanced")
     first, both = (
         Chain(cosines(1, (8, 8)), replace(own, second_size=n)).denoise(y[None], 0.1)[0]
         for n in (0, own.second_size)
@@ -408,39 +412,39 @@ def test_joint_values_are_denoised_together():
 # --- the plan ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("quality", plan.QUALITIES)
+@pytest.mark.parametrize("quality", QUALITIES)
 @pytest.mark.parametrize("n_mixtures", [1, 2, 3, 5, 9, 40])
 @pytest.mark.parametrize("shift", [(4,), (900,), (4, 4), (300, 200), (2, 4, 4), (40, 90, 80)])
 def test_plan_fits_the_image(shift, n_mixtures, quality):
     for noisy in (False, True):
-        patch = plan.patch_shape(shift, n_mixtures, noisy)
+        patch = patch_shape(shift, n_mixtures, noisy)
         assert len(patch) == len(shift)
         assert all(2 <= p <= n for p, n in zip(patch, shift, strict=True))
-        own = plan.passes(patch, quality)
+        own = passes_of(patch, quality)
         # Patches of neighbouring references overlap or touch: nothing is left out.
         assert all(1 <= s <= p for s, p in zip(own.step, patch, strict=True))
-        size, overlap = plan.tile_shape(shift, cosines(1, patch), own)
+        size, overlap = tile_shape(shift, cosines(1, patch), own)
         assert all(p <= s <= n for p, s, n in zip(patch, size, shift, strict=True))
         assert all(0 <= o < s for o, s in zip(overlap, size, strict=True))
 
 
 def test_tiles_keep_within_the_memory_for_one(monkeypatch):
-    monkeypatch.setattr("napari_scsc.restore.plan.TILE_MEMORY", 1 << 26)
+    monkeypatch.setattr("napari_scsc.restore.quality.TILE_MEMORY", 1 << 26)
     basis = cosines(1, (8, 8))
-    size, _ = plan.tile_shape((5000, 4000), basis, plan.passes((8, 8), "balanced"))
+    size, _ = tile_shape((5000, 4000), basis, passes_of((8, 8), "balanced"))
     assert np.prod(size) * len(basis.vectors) < 2 * (1 << 22)
     assert min(size) > 64
 
 
 def test_compiling_ahead_compiles_what_the_passes_call():
     """Else the first tile would compile after all, while the user waits."""
-    if groups.get() is groups._PLAIN:
+    if kernels.get() is kernels._PLAIN:
         pytest.skip("numba is not there")
-    groups.warm_up()
-    compiled = [len(f.signatures) for f in vars(groups.get()).values()]
+    kernels.warm_up()
+    compiled = [len(f.signatures) for f in vars(kernels.get()).values()]
     _, y = noisy_tissue(0.1, (20, 18))
     Chain(cosines(1, (5, 5)), passes((5, 5))).denoise(y[None], 0.1)
-    assert [len(f.signatures) for f in vars(groups.get()).values()] == compiled
+    assert [len(f.signatures) for f in vars(kernels.get()).values()] == compiled
 
 
 # --- masks and sizes --------------------------------------------------------------------------
@@ -467,7 +471,7 @@ class Watched:
 
 def test_a_mask_without_the_axes_that_come_last_is_read_part_by_part():
     mask = Watched()
-    source = open_image(COLOURS, mask, None, "zyxc")
+    source = open_samples(COLOURS, mask, None, "zyxc")
     mask.read.clear()
     part = np.s_[2:4, 5:9, :10]
     found = source.missing((), part)
@@ -476,7 +480,7 @@ def test_a_mask_without_the_axes_that_come_last_is_read_part_by_part():
 
 
 def test_a_mask_without_the_axes_that_come_last_is_sent_as_it_is():
-    source = open_image(COLOURS, HOLES, None, "zyxc")
+    source = open_samples(COLOURS, HOLES, None, "zyxc")
     assert len(pickle.dumps(source.image.missing)) < HOLES.nbytes + 1000
     sent = pickle.loads(pickle.dumps(source.image.missing))
     whole = tuple(slice(0, n) for n in COLOURS.shape)
@@ -485,7 +489,7 @@ def test_a_mask_without_the_axes_that_come_last_is_sent_as_it_is():
 
 @pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
 def test_a_mask_of_floats_that_are_0_or_1_is_a_mask(dtype):
-    source = open_image(COLOURS[0], HOLES[0].astype(dtype), "rgb", None)
+    source = open_samples(COLOURS[0], HOLES[0].astype(dtype), "rgb", None)
     found = source.missing((), np.s_[:, :])
     np.testing.assert_array_equal(found, np.stack([HOLES[0]] * 3))
 
@@ -495,7 +499,7 @@ def test_a_mask_of_other_floats_is_refused_with_what_it_holds(value):
     mask = HOLES[0].astype("f4")
     mask[3, 4] = value
     with pytest.raises(ValueError, match=rf"^the mask holds {value:g} \(float32\).* mask > 0\.5"):
-        open_image(COLOURS[0], mask, "rgb", None)
+        open_samples(COLOURS[0], mask, "rgb", None)
 
 
 @pytest.mark.parametrize("n_colours", [3, 4])
@@ -503,7 +507,7 @@ def test_a_mask_of_other_floats_is_refused_with_what_it_holds(value):
 def test_a_grey_picture_of_a_mask_is_a_mask(image, n_colours):
     picture = np.repeat(HOLES[0, ..., None].astype("u1") * 255, n_colours, axis=-1)
     picture[..., 3:] = 255
-    source = open_image(image, picture, None, "zyx"[-image.ndim :])
+    source = open_samples(image, picture, None, "zyx"[-image.ndim :])
     whole = tuple(slice(0, n) for n in image.shape)
     found = source.missing((), whole)[0]
     np.testing.assert_array_equal(found, np.broadcast_to(HOLES[0], image.shape))
@@ -514,7 +518,7 @@ def test_a_picture_that_is_no_mask_is_refused(channel, words):
     picture = np.zeros((20, 24, 4), "u1")
     picture[3, 4, channel] = 200
     with pytest.raises(ValueError, match=rf"^the mask is a picture .*{words}.*save it in grey"):
-        open_image(COLOURS[0, ..., 0], picture, None, None)
+        open_samples(COLOURS[0, ..., 0], picture, None, None)
 
 
 @pytest.mark.parametrize("mask", [HOLES[0, 1:], HOLES[:3], HOLES[0].astype(complex)])
@@ -535,14 +539,14 @@ def test_other_masks_are_refused_as_masks(mask):
 )
 def test_an_image_that_is_too_small_is_not_sent_to_another_kind(shape, axes, words):
     with pytest.raises(ValueError, match=words):
-        open_image(np.arange(np.prod(shape), dtype=float).reshape(shape), None, None, axes)
+        open_samples(np.arange(np.prod(shape), dtype=float).reshape(shape), None, None, axes)
 
 
 def test_what_was_read_is_not_sent_along(tmp_path):
     values = np.random.default_rng(0).normal(size=(200, 200))
     array = zarr.create_array(str(tmp_path / "a.zarr"), shape=values.shape, dtype=values.dtype)
     array[:] = values
-    source = open_image(zarr.open_array(str(tmp_path / "a.zarr"), mode="r"), None, "image", None)
+    source = open_samples(zarr.open_array(str(tmp_path / "a.zarr"), mode="r"), None, "image", None)
     source.read((), (slice(0, 200), slice(0, 200)))
     sent = pickle.dumps(source)
     assert len(sent) < values.nbytes / 10

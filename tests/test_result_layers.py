@@ -20,7 +20,7 @@ from dock_tools import (
 )
 
 from napari_scsc import __version__, denoise, inpaint, samples
-from napari_scsc.axes import PRESETS
+from napari_scsc.data.axes import PRESETS
 
 pytestmark = pytest.mark.screen
 

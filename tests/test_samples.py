@@ -5,7 +5,8 @@ import pytest
 from npe2 import PluginManifest
 from npe2.manifest.utils import import_python_name
 
-from napari_scsc import axes, samples
+from napari_scsc import samples
+from napari_scsc.data import axes
 
 NOISY = {
     "noisy_tissue": ((96, 80), "image"),

@@ -13,8 +13,20 @@ import numpy as np
 import pytest
 import zarr
 
-from napari_scsc.restore import sampling
-from napari_scsc.restore.source import open_image
+from napari_scsc.data.image import wrap_image
+from napari_scsc.data.samples import open_samples
+from napari_scsc.learn import sampler
+from napari_scsc.learn.sampler import (
+    DRAWS,
+    count_tiles,
+    is_usable,
+    make_tile_grid,
+    measure_structure,
+    permuted_index,
+    read_ahead,
+    read_tiles,
+    tile_order,
+)
 
 # Shape, chunks (None: not chunked), labels of the axes.
 LAYOUTS = [
@@ -63,17 +75,17 @@ def numbered(shape, chunks, labels):
     """A source whose values are their own places; and what counts its reads."""
     values = np.arange(math.prod(shape), dtype=np.float32).reshape(shape)
     array = values if chunks is None else Chunked(values, chunks)
-    source = open_image(array, None, None, labels)
+    source = open_samples(array, None, None, labels)
     if chunks is not None:
         array.reads.clear()
     return source, array
 
 
 def tiles_of(source, *, most=None, seed=0, draw="uniform", passes=1, start=0):
-    grid = sampling.cut_up(source, POINTS, draw=draw)
-    draws = sampling.order([grid], most, seed=seed, passes=passes)
+    grid = make_tile_grid(source, POINTS, draw=draw)
+    draws = tile_order([grid], most, seed=seed, passes=passes)
     draws = itertools.islice(draws, start, None)
-    return [tile for _, tile in sampling.read([source], [grid], draws, draw=draw)]
+    return [tile for _, tile in read_tiles([source], [grid], draws, draw=draw)]
 
 
 # --- where tiles lie ----------------------------------------------------------------------------
@@ -89,7 +101,7 @@ def test_tiles_of_a_pass_cover_the_image_once(shape, chunks, labels):
 
 
 @pytest.mark.parametrize(("shape", "chunks", "labels"), LAYOUTS)
-@pytest.mark.parametrize("draw", sampling.DRAWS)
+@pytest.mark.parametrize("draw", DRAWS)
 def test_every_tile_is_a_box_inside_of_the_image_and_of_a_sensible_size(
     shape, chunks, labels, draw
 ):
@@ -107,7 +119,7 @@ def test_every_tile_is_a_box_inside_of_the_image_and_of_a_sensible_size(
 
 
 @pytest.mark.parametrize(("shape", "chunks", "labels"), [x for x in LAYOUTS if x[1]])
-@pytest.mark.parametrize("draw", sampling.DRAWS)
+@pytest.mark.parametrize("draw", DRAWS)
 def test_each_chunk_is_read_once_in_a_pass(shape, chunks, labels, draw):
     source, array = numbered(shape, chunks, labels)
     tiles_of(source, draw=draw)
@@ -124,10 +136,10 @@ def test_few_tiles_read_few_chunks():
 
 
 def test_whole_planes_as_chunks_do_not_fill_the_memory(monkeypatch):
-    monkeypatch.setattr(sampling, "_BLOCK_VALUES", 100_000)
+    monkeypatch.setattr(sampler, "_BLOCK_VALUES", 100_000)
     values = np.broadcast_to(np.arange(90 * 80, dtype=np.float32).reshape(90, 80), (60, 90, 80))
-    source = open_image(Chunked(values, (1, 90, 80)), None, None, "tyx")
-    grid = sampling.cut_up(source, 25**3)
+    source = open_samples(Chunked(values, (1, 90, 80)), None, None, "tyx")
+    grid = make_tile_grid(source, 25**3)
     assert max(map(grid.values_of, range(grid.n_blocks))) <= 1.6 * 100_000
     assert grid.shortest[0] >= 8
 
@@ -136,7 +148,7 @@ def test_whole_planes_as_chunks_do_not_fill_the_memory(monkeypatch):
 @pytest.mark.parametrize("chunks", [None, (16, 16), (64, 200), (190, 7)])
 def test_no_tile_is_shorter_than_a_filter(filter_shape, chunks):
     source, _ = numbered((200, 210), chunks, "yx")
-    grid = sampling.cut_up(source, 400, filter_shape=filter_shape)
+    grid = make_tile_grid(source, 400, filter_shape=filter_shape)
     assert all(a >= b for a, b in zip(grid.shortest, filter_shape, strict=True))
 
 
@@ -156,7 +168,7 @@ def test_any_kind_of_array_gives_the_same_values(kind, tmp_path):
     else:
         array = file.create_dataset("a", data=values, chunks=(50, 60) if kind == "hdf5" else None)
     with file:
-        found = tiles_of(open_image(array, None, "image", None))
+        found = tiles_of(open_samples(array, None, "image", None))
     total = np.sort(np.concatenate([tile.ravel() for tile in found]))
     np.testing.assert_array_equal(total, np.sort(values.ravel()))
 
@@ -167,15 +179,15 @@ def test_what_a_mask_hides_is_masked_and_not_usable():
     masked[3, 4] = np.ma.masked
     holed = np.where(np.ma.getmaskarray(masked), np.nan, values)
     for image in (masked, da.from_array(masked, chunks=100), holed):
-        tiles = tiles_of(open_image(image, None, "image", None))
-        assert [sampling.is_usable(tile) for tile in tiles].count(False) == 1
+        tiles = tiles_of(open_samples(image, None, "image", None))
+        assert [is_usable(tile) for tile in tiles].count(False) == 1
 
 
 # --- which and in which order -------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("shape", "chunks", "labels"), LAYOUTS)
-@pytest.mark.parametrize("draw", sampling.DRAWS)
+@pytest.mark.parametrize("draw", DRAWS)
 @pytest.mark.parametrize("most", [None, 7])
 def test_same_seed_gives_the_same_tiles(shape, chunks, labels, draw, most):
     source, _ = numbered(shape, chunks, labels)
@@ -184,7 +196,7 @@ def test_same_seed_gives_the_same_tiles(shape, chunks, labels, draw, most):
     assert [t.tobytes() for t in one] != [t.tobytes() for t in other]
 
 
-@pytest.mark.parametrize("draw", sampling.DRAWS)
+@pytest.mark.parametrize("draw", DRAWS)
 @pytest.mark.parametrize("start", [1, 17, 60])
 def test_beginning_later_gives_the_same_tiles_without_reading_what_was_used(draw, start):
     source, array = numbered((480, 480), (120, 120), "yx")
@@ -201,11 +213,11 @@ def test_beginning_later_gives_the_same_tiles_without_reading_what_was_used(draw
 @pytest.mark.parametrize("chunks", [None, (40, 40), (160, 160), ((250, 50, 100), (130, 270))])
 def test_every_tile_is_as_likely_as_any_other(chunks):
     source, _ = numbered((400, 400), chunks, "yx")
-    grid = sampling.cut_up(source, POINTS)
+    grid = make_tile_grid(source, POINTS)
     seen, first, seeds, most = Counter(), Counter(), 400, 12
     for seed in range(seeds):
         drawn = [
-            (d.visit.block, d.visit.tiles[d.turn]) for d in sampling.order([grid], most, seed=seed)
+            (d.visit.block, d.visit.tiles[d.turn]) for d in tile_order([grid], most, seed=seed)
         ]
         assert len(set(drawn)) == most
         seen.update(drawn)
@@ -219,20 +231,20 @@ def test_every_tile_is_as_likely_as_any_other(chunks):
 
 def test_first_tiles_come_from_different_chunks():
     source, _ = numbered((800, 800), (200, 200), "yx")
-    grid = sampling.cut_up(source, POINTS)
+    grid = make_tile_grid(source, POINTS)
     assert grid.n_tiles == 16 * 25
-    first = itertools.islice(sampling.order([grid]), 16)
+    first = itertools.islice(tile_order([grid]), 16)
     assert len({draw.visit.block for draw in first}) > 8
 
 
 def test_tiles_of_several_images_are_mixed():
     sources = [numbered((200, 200), c, "yx")[0] for c in (None, (50, 50), (100, 200))]
-    grids = [sampling.cut_up(s, POINTS) for s in sources]
-    drawn = list(sampling.order(grids, 10))
+    grids = [make_tile_grid(s, POINTS) for s in sources]
+    drawn = list(tile_order(grids, 10))
     assert Counter(d.visit.source for d in drawn) == {0: 10, 1: 10, 2: 10}
     assert len({d.visit.source for d in drawn[:10]}) > 1
-    assert sampling.count(grids, 10, 2) == 60
-    assert sampling.count(grids, None) == sum(g.n_tiles for g in grids)
+    assert count_tiles(grids, 10, 2) == 60
+    assert count_tiles(grids, None) == sum(g.n_tiles for g in grids)
 
 
 @pytest.mark.parametrize("total", [1, 2, 3, 16, 17, 100, 1000])
@@ -240,7 +252,7 @@ def test_shuffling_without_memory_is_a_permutation(total):
     orders = set()
     for seed in range(20):
         keys = np.random.default_rng(seed).integers(1 << 63, size=6).tolist()
-        numbers = [sampling.shuffled(i, total, keys) for i in range(total)]
+        numbers = [permuted_index(i, total, keys) for i in range(total)]
         assert sorted(numbers) == list(range(total))
         orders.add(tuple(numbers))
     assert len(orders) >= min(15, math.factorial(min(total, 4)) // 2)
@@ -250,7 +262,7 @@ def test_shuffling_sends_numbers_anywhere():
     total, places = 1000, []
     for seed in range(300):
         keys = np.random.default_rng(seed).integers(1 << 63, size=6).tolist()
-        places.append([sampling.shuffled(i, total, keys) for i in (0, 1, 500, 999)])
+        places.append([permuted_index(i, total, keys) for i in (0, 1, 500, 999)])
     mean, spread = np.mean(places, axis=0), np.std(places, axis=0)
     np.testing.assert_allclose(mean, total / 2, atol=90)
     np.testing.assert_allclose(spread, total / math.sqrt(12), rtol=0.15)
@@ -264,12 +276,12 @@ def test_order_of_endless_data_takes_no_memory():
             raise AssertionError("nothing is to be read")
 
     source, _ = numbered((64, 64), None, "yx")
-    endless = sampling.arrays.view(Endless())
-    grid = sampling.cut_up(type(source)(endless, source.axes, source.range), 128 * 128)
+    endless = wrap_image(Endless())
+    grid = make_tile_grid(type(source)(endless, source.axes, source.range), 128 * 128)
     assert grid.n_blocks == 1 << 26
     tracemalloc.start()
-    drawn = list(itertools.islice(sampling.order([grid]), 2000))
-    some = list(sampling.order([grid], 100))
+    drawn = list(itertools.islice(tile_order([grid]), 2000))
+    some = list(tile_order([grid], 100))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 4e6
@@ -284,10 +296,10 @@ def test_structure_is_variance_that_neighbours_share():
     rng = np.random.default_rng(0)
     noise = rng.normal(size=(1, 64, 64))
     wave = np.sin(np.mgrid[:64, :64][0] / 5)[None]
-    assert sampling.structure(noise) < 0.05
-    assert sampling.structure(wave) == pytest.approx(wave.var(), rel=0.1)
-    assert sampling.structure(wave + noise) == pytest.approx(wave.var(), rel=0.2)
-    assert sampling.structure(np.where(wave > 0.99, np.nan, wave)) == -1
+    assert measure_structure(noise) < 0.05
+    assert measure_structure(wave) == pytest.approx(wave.var(), rel=0.1)
+    assert measure_structure(wave + noise) == pytest.approx(wave.var(), rel=0.2)
+    assert measure_structure(np.where(wave > 0.99, np.nan, wave)) == -1
 
 
 @pytest.mark.parametrize("chunks", [None, (40, 40), (200, 200)])
@@ -298,12 +310,11 @@ def test_tiles_with_structure_are_more_likely_and_cost_no_reads(chunks):
     textured = rows // 40 % 2 == 0  # every other row of tiles
     values += np.where(textured, 6 * np.sin(rows / 3), 0).astype(np.float32)
     array = values if chunks is None else Chunked(values, chunks)
-    source = open_image(array, None, "image", None)
+    source = open_samples(array, None, "image", None)
     if chunks:
         array.reads.clear()
     shares = {
-        draw: np.mean([tile.var() > 5 for tile in tiles_of(source, draw=draw)])
-        for draw in sampling.DRAWS
+        draw: np.mean([tile.var() > 5 for tile in tiles_of(source, draw=draw)]) for draw in DRAWS
     }
     assert shares["uniform"] == pytest.approx(0.5, abs=0.05)
     assert 0.65 < shares["structure"] < 1
@@ -314,8 +325,8 @@ def test_tiles_with_structure_are_more_likely_and_cost_no_reads(chunks):
 def test_tiles_with_missing_values_are_not_drawn_for_their_structure():
     values = np.random.default_rng(0).normal(size=(200, 200))
     values[:100] = np.nan
-    source = open_image(values, None, "image", None)
-    assert all(map(sampling.is_usable, tiles_of(source, draw="structure")))
+    source = open_samples(values, None, "image", None)
+    assert all(map(is_usable, tiles_of(source, draw="structure")))
 
 
 # --- one ahead ----------------------------------------------------------------------------------
@@ -333,7 +344,7 @@ def test_next_item_is_made_while_this_one_is_used_and_no_other():
             event.set()
             yield i
 
-    with_one_ahead = sampling.ahead(items())
+    with_one_ahead = read_ahead(items())
     assert next(with_one_ahead) == 0
     assert made[1].wait(5)
     time.sleep(0.05)
@@ -347,7 +358,7 @@ def test_errors_of_the_items_reach_who_uses_them():
         yield 1
         raise OSError("the disk is gone")
 
-    several = sampling.ahead(items())
+    several = read_ahead(items())
     assert next(several) == 1
     with pytest.raises(OSError, match="the disk is gone"):
         next(several)
@@ -363,13 +374,13 @@ def test_closing_ends_the_thread_and_closes_the_items():
         finally:
             closed.append(threading.current_thread())
 
-    several = sampling.ahead(items())
+    several = read_ahead(items())
     assert next(several) == 0
     assert our_threads()
     several.close()
     assert closed
     assert not our_threads()
-    several = sampling.ahead(items())
+    several = read_ahead(items())
     next(several)
     with pytest.raises(InterruptedError):
         several.throw(InterruptedError())

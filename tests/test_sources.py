@@ -23,7 +23,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from napari_scsc import arrays
+from napari_scsc.data.image import wrap_image
 from napari_scsc.io import readers
 from napari_scsc.io.readers.picture_files import read_picture
 from napari_scsc.io.sources import FileArray, file_arrays, folders, open_source, zarr_files
@@ -165,7 +165,7 @@ def test_values_are_those_that_were_written(tmp_path, make):
     equals(opened.array, CUBE)
     assert opened.array.ndim == 3
     assert opened.name == {"bands": "scene", "numbered": "run.1"}.get(make.__name__, "a")
-    view = arrays.view(opened.array)
+    view = wrap_image(opened.array)
     np.testing.assert_array_equal(view.read(np.s_[1:3, 4:20, 7:9]), CUBE[1:3, 4:20, 7:9])
 
 

@@ -15,10 +15,10 @@ from scipy.signal import fftconvolve
 
 from benchmarks.systems import SYSTEMS, ccsc, degraux, engine, sep_td
 from benchmarks.systems.base import Task, shared
-from napari_scsc.solver import code
-from napari_scsc.solver.filters import FilterStep
-from napari_scsc.solver.history import History
-from napari_scsc.solver.problem import Geometry, Problem, filter_spectra
+from napari_scsc.model.solver import code
+from napari_scsc.model.solver.filter_step import FilterStep
+from napari_scsc.model.solver.history import History
+from napari_scsc.model.solver.problem import Geometry, Problem, filter_spectra
 
 MINE = [
     "SCSC",

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from napari_scsc.tiles import Blend, cut
+from napari_scsc.data.tiles import Blend, cut
 
 
 @st.composite

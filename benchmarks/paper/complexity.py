@@ -14,7 +14,7 @@ from benchmarks.report import Report
 from benchmarks.synthetic import sample
 from benchmarks.timing import CodeTimer, interleaved, seconds_of
 from napari_scsc import SCSC
-from napari_scsc.solver.problem import Geometry, Problem
+from napari_scsc.model.solver.problem import Geometry, Problem
 
 TITLE = "Table 1: complexities"
 NOTES = (

@@ -20,15 +20,15 @@ from benchmarks.paper.claims import (
 )
 from benchmarks.paper.plans import learn
 from benchmarks.paper.units import Unit
-from napari_scsc.solver import code
-from napari_scsc.solver.admm import solve_by_admm
-from napari_scsc.solver.problem import Geometry, Problem
-from napari_scsc.solver.threads import single_threaded
+from napari_scsc.model.solver import code
+from napari_scsc.model.solver.admm import solve_by_admm
+from napari_scsc.model.solver.problem import Geometry, Problem
+from napari_scsc.model.threads import single_threaded
 
 TITLE = "Figures 8 and 9: niAPG and ADMM for the code step"
 NOTES = (
     "A training sample of City with filters that SCSC learned there; five random W, and a code of "
-    "zero to begin with. ADMM is that of `napari_scsc.solver.admm`, which takes proximal steps "
+    "zero to begin with. ADMM is that of `napari_scsc.model.solver.admm`, which takes proximal steps "
     "for its bilinear constraint; the paper does not say how it was solved there, nor with which "
     "rho, so a No below is about this ADMM at that rho. Its times are the mean of its iterations, "
     "without the evaluation of the objective, which niAPG needs for its steps and ADMM only for "

@@ -17,10 +17,10 @@ import numpy as np
 import scipy.fft
 
 from benchmarks.systems.base import Step, shared
-from napari_scsc.solver.filters import project_filters
-from napari_scsc.solver.problem import Geometry, filter_spectra
-from napari_scsc.solver.prox import soft_threshold
-from napari_scsc.solver.threads import single_threaded
+from napari_scsc.model.solver.filter_step import project_filters
+from napari_scsc.model.solver.problem import Geometry, filter_spectra
+from napari_scsc.model.solver.prox import soft_threshold
+from napari_scsc.model.threads import single_threaded
 
 _MOST_ITERATIONS = 200
 _BLOCKS = 5

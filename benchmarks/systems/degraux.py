@@ -17,10 +17,10 @@ import numpy as np
 import scipy.fft
 
 from benchmarks.systems.base import Step, shared, stream
-from napari_scsc.solver import code
-from napari_scsc.solver.filters import project_filters
-from napari_scsc.solver.problem import Geometry, Problem
-from napari_scsc.solver.threads import single_threaded
+from napari_scsc.model.solver import code
+from napari_scsc.model.solver.filter_step import project_filters
+from napari_scsc.model.solver.problem import Geometry, Problem
+from napari_scsc.model.threads import single_threaded
 
 _LEARNING_ITERATIONS = 100
 _SWEEPS = 50  # over all filters, at most

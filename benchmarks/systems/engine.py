@@ -7,13 +7,13 @@ import numpy as np
 
 from benchmarks.systems.base import MOST_PASSES, Step, shared, stream
 from napari_scsc import SCSC, Code, FilterBank
-from napari_scsc.solver import code
-from napari_scsc.solver.admm import solve_by_admm
-from napari_scsc.solver.filters import FilterStep
-from napari_scsc.solver.history import History
-from napari_scsc.solver.problem import Geometry, Problem
-from napari_scsc.solver.threads import single_threaded
-from napari_scsc.state import State
+from napari_scsc.model.solver import code
+from napari_scsc.model.solver.admm import solve_by_admm
+from napari_scsc.model.solver.filter_step import FilterStep
+from napari_scsc.model.solver.history import History
+from napari_scsc.model.solver.problem import Geometry, Problem
+from napari_scsc.model.state import State
+from napari_scsc.model.threads import single_threaded
 
 _LEARNING_ITERATIONS = 100
 _TUNING_ROUNDS = 5  # the paper's

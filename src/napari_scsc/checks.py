@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 
-Array = NDArray[Any]
+from napari_scsc._types import Array
 
 
-def whole(name: str, value: Any, least: int, most: int | None = None) -> int:
+def check_int(name: str, value: Any, least: int, most: int | None = None) -> int:
     """Return ``value`` as an int within the limits, or raise."""
     limits = f"from {least} on" if most is None else f"from {least} to {most}"
     if isinstance(value, bool) or not isinstance(value, int | np.integer):
@@ -22,7 +22,7 @@ def whole(name: str, value: Any, least: int, most: int | None = None) -> int:
     return int(value)
 
 
-def real(
+def check_float(
     name: str,
     value: Any,
     *,
@@ -49,14 +49,14 @@ def real(
     return number
 
 
-def choice(name: str, value: Any, allowed: Sequence[str]) -> str:
+def check_choice(name: str, value: Any, allowed: Sequence[str]) -> str:
     """Return ``value`` if it is one of the allowed words, or raise."""
     if not isinstance(value, str) or value not in allowed:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}, but is {value!r}")
     return value
 
 
-def sample(
+def check_sample(
     x: Any, n_joint: int, n_shift: int, mask: Any = None, dtype: DTypeLike = np.float32
 ) -> tuple[Array, Array | None]:
     """Return a sample and its mask as arrays, checked; neither is ever written to.

@@ -41,7 +41,7 @@ from napari_scsc.cli.words import (
 from napari_scsc.cli.work import computing_on, each, follow, make_each
 
 if TYPE_CHECKING:
-    from napari_scsc.restore.job import RestoreUpdate, Updates
+    from napari_scsc.run.updates import RestoreUpdate, Updates
 
 
 _LOST = 1.0  # seconds of learning, at most, when it is stopped
@@ -288,7 +288,7 @@ def info(inputs: tuple[str, ...], **asked: Any) -> None:
 @click.option("--headless", is_flag=True, help="No window, though there is a screen.")
 def demo(out: str, headless: bool) -> None:
     """Open napari with a noisy sample; without a screen, restore it into a folder."""
-    from napari_scsc import demo as demonstration
+    from napari_scsc.plugin import demo as demonstration
 
     demonstration.run(Path(out), headless=headless, overwrite=False)
 
@@ -299,10 +299,11 @@ def bench(jobs: int | None, as_json: bool) -> None:
     """Time every quality on a made-up image of 512 x 512 pixels, and say what it gains."""
     import numpy as np
 
-    from napari_scsc import denoise, measures, samples
-    from napari_scsc.restore import groups
+    from napari_scsc import denoise, samples
+    from napari_scsc.data import measures
+    from napari_scsc.restore.groups.kernels import kernels
 
-    groups.warm_up()
+    kernels.warm_up()
     clean = samples.tissue((512, 512))
     noisy = clean + np.random.default_rng(0).normal(0, 0.1, clean.shape).astype(np.float32)
     restored, qualities = noisy, ("noisy", *QUALITIES)

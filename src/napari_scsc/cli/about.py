@@ -8,9 +8,9 @@ from napari_scsc.cli.files import holds_codes, load_bank, meaning_of, opened
 from napari_scsc.cli.words import translated, words_of
 
 if TYPE_CHECKING:
-    from napari_scsc.axes import Axes
-    from napari_scsc.restore.job import RestoreUpdate
-    from napari_scsc.restore.noise import Noise
+    from napari_scsc.data.axes import Axes
+    from napari_scsc.noise.model import Noise
+    from napari_scsc.run.updates import RestoreUpdate
 
 
 def about_noise(last: RestoreUpdate) -> dict[str, Any]:
@@ -42,7 +42,7 @@ def about_image(
     path: str, key: str | None, kind: str | None, axes: str | None, noise: bool, **_: Any
 ) -> dict[str, Any]:
     """What an image is, as far as a few parts of it tell."""
-    from napari_scsc.restore.source import check_lengths
+    from napari_scsc.data.samples import check_lengths
 
     image = opened(path, key)
     facts: dict[str, Any] = {"shape": image.array.shape, "dtype": str(image.array.dtype)}
@@ -68,14 +68,16 @@ def about_image(
 
 def _noise(array: Any, axes: Axes) -> Noise:
     """The noise of some tiles; unlike for a restoration, the range of the others does not count."""
-    from napari_scsc import arrays
-    from napari_scsc.restore import job, source
+    from napari_scsc.data.image import wrap_image
+    from napari_scsc.data.samples import ImageSamples, draw_tiles
+    from napari_scsc.data.scaling import ValueRange, measure_range
+    from napari_scsc.noise.find import NOISE_TILE_COUNT, find_noise
 
-    view = arrays.view(array)
-    image = source.Source(view, axes, arrays.Range())
-    places = source.draw_tiles(image, 1 << 18, job.NOISE_TILES, seed=0)
-    seen = arrays.measure(view, [image.region(*place) for place in places])
-    return job.find_noise(source.Source(view, axes, seen), None)
+    view = wrap_image(array)
+    image = ImageSamples(view, axes, ValueRange())
+    places = draw_tiles(image, 1 << 18, NOISE_TILE_COUNT, seed=0)
+    seen = measure_range(view, [image.region(*place) for place in places])
+    return find_noise(ImageSamples(view, axes, seen), None)
 
 
 def plain(value: Any) -> str:

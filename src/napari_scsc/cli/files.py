@@ -16,7 +16,7 @@ import click
 from napari_scsc.cli.words import is_terminal, naming
 
 if TYPE_CHECKING:
-    from napari_scsc.axes import Axes
+    from napari_scsc.data.axes import Axes
     from napari_scsc.io.sources import Opened
 
 
@@ -79,7 +79,7 @@ def open_input(
 
 def meaning_of(image: Opened, kind: str | None, axes: str | None) -> Axes:
     """What the axes are: as the user says, else as the file does; those of length 1 put aside."""
-    from napari_scsc.axes import long_axes, resolve, with_short_axes
+    from napari_scsc.data.axes import long_axes, resolve, with_short_axes
 
     shape, own, found = tuple(image.array.shape), image.labels, None
     kept = long_axes(shape)
@@ -138,7 +138,7 @@ def _file_id(path: str | Path) -> tuple[int, int]:
 
 def _name(path: str, suffix: str) -> str:
     """What the result of an input is called in a folder: like it, if its format can be written."""
-    from napari_scsc.io.words import stem_of
+    from napari_scsc.io.filenames import stem_of
 
     name = "stdin.npy" if path == "-" else Path(os.path.abspath(path)).name
     return name if _suffix(name) and not suffix else stem_of(Path(name)) + (suffix or ".tif")

@@ -80,7 +80,7 @@ def failing_in_one_line(ctx: click.Context) -> Iterator[None]:
         complain(". ".join(["stopped", *getattr(error, "__notes__", ())]))
         sys.exit(INTERRUPTED)
     except Exception as error:
-        from napari_scsc.restore.blocks import RunInterrupted
+        from napari_scsc.errors import RunInterrupted
 
         complain(words_of(error))
         sys.exit(BROKEN_OFF if isinstance(error, RunInterrupted) else FAILED)

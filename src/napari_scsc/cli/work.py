@@ -28,7 +28,7 @@ from napari_scsc.cli.words import (
 )
 
 if TYPE_CHECKING:
-    from napari_scsc.restore.job import RestoreUpdate, Updates
+    from napari_scsc.run.updates import RestoreUpdate, Updates
 
 
 def make_each(
@@ -38,8 +38,8 @@ def make_each(
     **asked: Any,
 ) -> None:
     """Make the result of each input, and say what was found."""
-    from napari_scsc.restore.job import memory_of
-    from napari_scsc.restore.output import Output
+    from napari_scsc.restore.options import memory_of
+    from napari_scsc.run.partial import Output
 
     is_piped = asked["out"] == "-"
     memory = memory_of(asked["memory"])

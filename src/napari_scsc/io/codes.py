@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from napari_scsc.files import FileFormatError
+from napari_scsc.errors import FileFormatError
 
 Array = NDArray[Any]
 

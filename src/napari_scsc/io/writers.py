@@ -13,7 +13,7 @@ def write_bank(path: str | os.PathLike[str], data: Any, attributes: dict[str, An
 
     The layer must come from a bank: its metadata hold it. Returns the paths that were written.
     """
-    from napari_scsc.bank import FilterBank
+    from napari_scsc.model.bank import FilterBank
 
     entry = dict(attributes.get("metadata") or {}).get("napari_scsc")
     bank = entry.get("bank") if isinstance(entry, dict) else None

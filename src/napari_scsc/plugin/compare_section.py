@@ -8,7 +8,8 @@ import numpy as np
 from magicgui.widgets import ComboBox
 from napari.layers import Image
 
-from napari_scsc import arrays, measures
+from napari_scsc.data import measures
+from napari_scsc.data.image import wrap_image
 from napari_scsc.plugin import layers
 from napari_scsc.plugin.jobs import Background
 from napari_scsc.plugin.parts import LayerChoice, Section, label
@@ -82,7 +83,7 @@ class CompareSection(Section):
         pair = (result.data, self._viewer.layers[name].data)
 
         def measure() -> str:
-            a, b = (arrays.view(data).whole() for data in pair)
+            a, b = (wrap_image(data).whole() for data in pair)
             try:
                 return f"PSNR {measures.psnr(a, b):.2f} dB, SSIM {measures.ssim(a, b):.3f}"
             except ValueError as error:  # not of one shape: nothing to be alarmed about
@@ -116,7 +117,7 @@ class CompareSection(Section):
         data, result = restored.source.data, restored.layer.data
 
         def subtract() -> Any:
-            before, after = (arrays.view(x).whole() for x in (data, result))
+            before, after = (wrap_image(x).whole() for x in (data, result))
             return before.astype(np.float32) - after.astype(np.float32)
 
         self._subtracting.run(subtract, lambda found: self._add_residual(restored, found))

@@ -7,9 +7,9 @@ from typing import Any
 
 from qtpy.QtCore import QObject, Signal
 
-from napari_scsc.axes import Axes
-from napari_scsc.bank import FilterBank
+from napari_scsc.data.axes import Axes
 from napari_scsc.io import readers
+from napari_scsc.model.bank import FilterBank
 from napari_scsc.plugin import layers, recipes
 
 

@@ -12,8 +12,8 @@ from napari.qt.threading import create_worker
 from napari.utils import cancelable_progress
 from qtpy.QtCore import QObject, Signal
 
-from napari_scsc.restore.job import RestoreUpdate, Updates
-from napari_scsc.results import Update
+from napari_scsc.model.updates import Update
+from napari_scsc.run.updates import RestoreUpdate, Updates
 
 _EVERY = 0.08  # seconds between two reports: no more than the screen can show
 

@@ -10,9 +10,9 @@ from napari.layers import Image, Labels, Shapes
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from napari_scsc import arrays
-from napari_scsc.axes import PRESETS, Axes, resolve
-from napari_scsc.bank import FilterBank
+from napari_scsc.data.axes import PRESETS, Axes, resolve
+from napari_scsc.data.image import wrap_image
+from napari_scsc.model.bank import FilterBank
 
 Array = NDArray[Any]
 
@@ -52,7 +52,7 @@ class Snapshot:
     @property
     def shape(self) -> tuple[int, ...]:
         """Lengths of the axes of the data."""
-        return arrays.view(self.data).shape
+        return wrap_image(self.data).shape
 
 
 def snapshot(layer: Image, axes: Axes) -> Snapshot:
@@ -71,7 +71,7 @@ def _copied(value: Any) -> Any:
 
 def guess(layer: Image) -> Axes:
     """What the axes of a layer are; ValueError says what has to be told."""
-    shape = arrays.view(layer.data).shape
+    shape = wrap_image(layer.data).shape
     known = dict(layer.metadata).get(OURS, {})
     labels = tuple(layer.axis_labels)
     if layer.rgb:
@@ -166,7 +166,7 @@ def pixel_at(layer: Image, position: Any, axes: Axes) -> tuple[int | None, ...] 
     Of an RGB layer it is the mean of the colours, which has no index: None in the place of it.
     """
     pixel = np.round(layer.world_to_data(position)[-layer.ndim :]).astype(int)
-    shape = arrays.view(layer.data).shape[: layer.ndim]
+    shape = wrap_image(layer.data).shape[: layer.ndim]
     if any(not 0 <= p < n for p, n in zip(pixel, shape, strict=True)):
         return None
     return (*(int(p) for p in pixel), *(None,) * (len(axes.labels) - layer.ndim))
@@ -177,10 +177,10 @@ def missing_from(mask: Labels | Shapes, image: Image) -> Array:
 
     Either it covers the image as it is drawn over it, or, with fewer axes, every plane of it.
     """
-    shape = arrays.view(image.data).shape
+    shape = wrap_image(image.data).shape
     plane = shape[:-1] if image.rgb else shape
     if isinstance(mask, Labels):
-        found = arrays.view(mask.data).whole() != 0
+        found = wrap_image(mask.data).whole() != 0
     else:
         found = _covered(_drawn_on(mask, image), plane[-mask.ndim :])
     if found.shape != plane[len(plane) - found.ndim :]:
@@ -230,5 +230,5 @@ def _covered(shapes: Shapes, plane: tuple[int, ...]) -> Array:
 
 def saturated(data: Any) -> Array:
     """Where the values are the largest of all: the detector could not count further."""
-    whole = arrays.view(data).whole()
+    whole = wrap_image(data).whole()
     return np.asarray(whole >= np.nanmax(whole))

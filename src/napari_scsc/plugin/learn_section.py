@@ -7,8 +7,8 @@ from typing import Any
 from magicgui.widgets import CheckBox, ComboBox, SpinBox
 from qtpy.QtCore import Signal
 
-from napari_scsc.axes import Axes
-from napari_scsc.bank import FilterBank
+from napari_scsc.data.axes import Axes
+from napari_scsc.model.bank import FilterBank
 from napari_scsc.plugin import recipes
 from napari_scsc.plugin.parts import Fold, Section, label, number, row
 from napari_scsc.plugin.plots import Plots

@@ -14,10 +14,10 @@ from napari.utils.notifications import show_error, show_info, show_warning
 from qtpy.QtCore import QEvent, Qt, QTimer
 from qtpy.QtWidgets import QApplication, QFileDialog, QFrame, QScrollArea, QVBoxLayout, QWidget
 
-from napari_scsc import arrays
-from napari_scsc.axes import Axes
-from napari_scsc.bank import FilterBank
+from napari_scsc.data.axes import Axes
+from napari_scsc.data.image import wrap_image
 from napari_scsc.io import readers
+from napari_scsc.model.bank import FilterBank
 from napari_scsc.plugin import layers, recipes
 from napari_scsc.plugin.compare_section import KEY, CompareSection
 from napari_scsc.plugin.fields import Field, Memory, fields_of
@@ -33,9 +33,9 @@ from napari_scsc.plugin.runs import Runs
 from napari_scsc.plugin.source_section import SourceSection
 from napari_scsc.plugin.viewer_link import ViewerLink
 from napari_scsc.plugin.words import in_the_dock
-from napari_scsc.restore import groups
 from napari_scsc.restore.explain import explain
-from napari_scsc.restore.job import Updates
+from napari_scsc.restore.groups.kernels import kernels
+from napari_scsc.run.updates import Updates
 
 if TYPE_CHECKING:
     import napari
@@ -256,7 +256,7 @@ class Dock(Section):
             return None if found is None else found[region]
 
         self._filters.name_axes(source.axes)
-        image = arrays.view(source.data)
+        image = wrap_image(source.data)
         out = np.zeros(image.shape, image.dtype)
         self._start_restoring(Restoring(source, request, "preview", out, ""), missing, "Preview")
 
@@ -503,7 +503,7 @@ class Dock(Section):
         update = report.update
         self.foot.show_progress(update.done)
         more = "" if left is None else f", about {left:.0f} s left"
-        if groups.is_compiling():
+        if kernels.is_compiling():
             more = " (compiling, the first time on this machine: some 20 s)"
         if not self.paused:  # what was on its way when it was held is shown, but not told
             self.foot.say(update.message + more)
@@ -628,7 +628,7 @@ class Dock(Section):
 
 
 def _compile() -> None:
-    threading.Thread(target=groups.warm_up, name="compile for napari-scsc").start()
+    threading.Thread(target=kernels.warm_up, name="compile for napari-scsc").start()
 
 
 def _made_by(lines: list[str], outcome: Outcome) -> list[str]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from napari.settings import get_plugin_settings, get_settings
 
-from napari_scsc import files
+from napari_scsc.io.atomic_files import write_atomically
 
 _PLUGIN = "napari-scsc"
 
@@ -76,7 +76,7 @@ def remember(fields: dict[str, Any]) -> None:
         return
     with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
-        files.write_whole(path, json.dumps(fields, indent=1).encode())
+        write_atomically(path, json.dumps(fields, indent=1).encode())
 
 
 def _memory() -> Path | None:

@@ -11,15 +11,15 @@ from typing import Any
 import numpy as np
 from napari.utils.transforms import Affine
 
-from napari_scsc import arrays
-from napari_scsc.axes import PRESETS, Axes
-from napari_scsc.bank import FilterBank
+from napari_scsc.choices import Quality
+from napari_scsc.data.axes import PRESETS, Axes
+from napari_scsc.data.image import wrap_image
+from napari_scsc.learn.api import iter_learn
+from napari_scsc.model.bank import FilterBank
 from napari_scsc.plugin.layers import Snapshot
-from napari_scsc.restore import plan
-from napari_scsc.restore.denoise import iter_denoise
-from napari_scsc.restore.inpaint import iter_inpaint
-from napari_scsc.restore.job import Updates
-from napari_scsc.restore.learning import iter_learn
+from napari_scsc.restore.api import iter_denoise, iter_inpaint
+from napari_scsc.restore.quality import work as estimate_work
+from napari_scsc.run.updates import Updates
 
 _VIEWED = 384  # pixels along a side of a preview
 _ROUNDS = 5  # what inpainting takes, in times that denoising takes: more with more holes
@@ -174,20 +174,20 @@ class Cost:
 
 def describe(data: Any, axes: Axes) -> str:
     """What the data are, in a line."""
-    image = arrays.view(data)
+    image = wrap_image(data)
     size = math.prod(image.shape) * image.dtype.itemsize
     return f"{' x '.join(map(str, image.shape))} {image.dtype} · {in_bytes(size)} · {axes.kind}"
 
 
 def cost(
-    data: Any, axes: Axes, task: str, quality: plan.Quality, threads: int, on_disk: bool = False
+    data: Any, axes: Axes, task: str, quality: Quality, threads: int, on_disk: bool = False
 ) -> Cost:
     """What restoring the data will take; ``on_disk``: the result is not in memory."""
-    image = arrays.view(data)
+    image = wrap_image(data)
     lengths: dict[str, list[int]] = {"shift": [], "joint": [], "sample": []}
     for n, role in zip(image.shape, axes.roles, strict=True):
         lengths[role].append(n)
-    work = plan.work(tuple(lengths["shift"]), math.prod(lengths["joint"]), quality)
+    work = estimate_work(tuple(lengths["shift"]), math.prod(lengths["joint"]), quality)
     samples = math.prod(lengths["sample"])
     one = math.prod(lengths["shift"]) * math.prod(lengths["joint"])
     # The result, the blend of one sample with its weights, and the arrays of one tile.
@@ -241,4 +241,4 @@ def part_of(source: Snapshot, region: tuple[slice, ...], ndim: int) -> Snapshot:
     looks = dict(source.looks)
     placed = {name: looks[name] for name in ("scale", "translate", "rotate", "shear")}
     looks["translate"] = Affine(**placed)([s.start for s in region[:ndim]])
-    return replace(source, data=arrays.view(source.data).part(region), looks=looks)
+    return replace(source, data=wrap_image(source.data).part(region), looks=looks)

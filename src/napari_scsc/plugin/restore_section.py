@@ -10,13 +10,13 @@ from magicgui.widgets import CheckBox, ComboBox, FloatSlider
 from napari.layers import Image, Labels, Shapes
 from qtpy.QtCore import QTimer, Signal
 
-from napari_scsc import arrays
-from napari_scsc.bank import FilterBank
+from napari_scsc.choices import QUALITIES
+from napari_scsc.data.image import wrap_image
+from napari_scsc.model.bank import FilterBank
+from napari_scsc.noise.model import Noise
 from napari_scsc.plugin import layers, recipes
 from napari_scsc.plugin.layers import Snapshot
 from napari_scsc.plugin.parts import Fold, LayerChoice, Section, label, number, row, show_field
-from napari_scsc.restore import plan
-from napari_scsc.restore.noise import Noise
 
 NO_LAYER = "no layer"
 _TASKS = {"Denoise": "denoised", "Inpaint": "filled"}
@@ -45,7 +45,7 @@ class RestoreSection(Section):
         )
         self.quality = ComboBox(
             label="quality",
-            choices=list(plan.QUALITIES),
+            choices=list(QUALITIES),
             value="balanced",
             tooltip="What to spend: fast, balanced and best take about 1 : 3 : 8 in time; a draft "
             "takes next to none, and is good for a look at a large volume",
@@ -146,7 +146,7 @@ class RestoreSection(Section):
         drawn = self._mask_layer()
         found = None if drawn is None else layers.missing_from(drawn, image)
         data = image.data if self.saturated.value else None
-        may_hold_nan = arrays.view(image.data).dtype.kind == "f"
+        may_hold_nan = wrap_image(image.data).dtype.kind == "f"
         if found is None and data is None and not may_hold_nan:
             raise ValueError(
                 "nothing is marked as missing: choose a Labels or Shapes layer as the mask"

@@ -14,14 +14,14 @@ import numpy as np
 import psutil
 from napari.layers import Image
 
-from napari_scsc import arrays
 from napari_scsc.__about__ import __version__
-from napari_scsc.bank import FilterBank
+from napari_scsc.choices import Quality
+from napari_scsc.data.image import wrap_image
+from napari_scsc.model.bank import FilterBank
 from napari_scsc.plugin import layers
 from napari_scsc.plugin.layers import Snapshot
 from napari_scsc.plugin.preferences import Preferences
 from napari_scsc.plugin.recipes import Restore, cost, in_bytes
-from napari_scsc.restore import plan
 
 # What a result takes over from its source at every run; its colours may have been changed.
 _PLACE = ("scale", "translate", "rotate", "shear", "affine", "units", "axis_labels")
@@ -49,7 +49,7 @@ class Restoring:
         """Where the result is, as the end of a sentence."""
         if not self.preview:
             return "" if self.layer is None else f": layer '{_short(self.layer.name)}'"
-        lengths = " x ".join(map(str, arrays.view(self.source.data).shape))
+        lengths = " x ".join(map(str, wrap_image(self.source.data).shape))
         return f": a preview of {lengths}"
 
     def show(self, viewer: Any) -> None:
@@ -106,13 +106,13 @@ def _short(name: str) -> str:
 
 def folder_for(data: Any, wishes: Preferences) -> Path | None:
     """The folder that a result of that size goes to; None: it stays in memory."""
-    image = arrays.view(data)
+    image = wrap_image(data)
     size = math.prod(image.shape) * image.dtype.itemsize
     return wishes.results_folder if size >= wishes.large_result else None
 
 
 def refuse_what_cannot_fit(
-    source: Snapshot, task: str, quality: plan.Quality, wishes: Preferences
+    source: Snapshot, task: str, quality: Quality, wishes: Preferences
 ) -> None:
     """Refuse a restoration for which there is too little memory."""
     on_disk = folder_for(source.data, wishes) is not None
@@ -129,7 +129,7 @@ def refuse_what_cannot_fit(
 
 def make_room(source: Snapshot, task: str, wishes: Preferences) -> Any:
     """An array for the result: in memory, or if it is large, in the folder for large results."""
-    image = arrays.view(source.data)
+    image = wrap_image(source.data)
     folder = folder_for(source.data, wishes)
     if folder is None:
         return np.zeros(image.shape, image.dtype)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from qtpy.QtCore import QObject, Signal
 
 from napari_scsc.plugin.jobs import Activity, Job, Outcome, Report
-from napari_scsc.restore.job import Updates
+from napari_scsc.run.updates import Updates
 
 _LONG = 20.0  # seconds of a job that napari's activity area shows too
 

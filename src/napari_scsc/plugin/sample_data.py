@@ -63,7 +63,7 @@ def with_holes() -> list[LayerData]:
 
 
 def _image(data: Any, name: str, kind: str, **known: Any) -> LayerData:
-    from napari_scsc.axes import PRESETS
+    from napari_scsc.data.axes import PRESETS
 
     arguments = {
         "name": name,

@@ -10,13 +10,13 @@ from napari.layers import Image
 from qtpy.QtCore import Qt, QTimer, Signal
 from qtpy.QtWidgets import QListWidget, QListWidgetItem
 
-from napari_scsc import arrays
-from napari_scsc.axes import PRESETS, Axes, Role
+from napari_scsc.data.axes import PRESETS, Axes, Role
+from napari_scsc.data.image import wrap_image
 from napari_scsc.plugin import layers, recipes
 from napari_scsc.plugin.parts import Fold, Section, label, show_field
 from napari_scsc.plugin.preferences import Preferences
 from napari_scsc.plugin.restoring import folder_for
-from napari_scsc.restore import job
+from napari_scsc.restore.options import cores
 
 _WORDS: dict[Role, str] = {"shift": "slide", "joint": "span", "sample": "separate"}
 _VERBS: dict[Role, str] = {"shift": "slide", "joint": "spanned", "sample": "separate"}
@@ -109,7 +109,7 @@ class SourceSection(Section):
 
     def axes_of(self, layer: Image) -> Axes:
         """What the axes of a layer are; ValueError says what has to be told."""
-        shape = arrays.view(layer.data).shape
+        shape = wrap_image(layer.data).shape
         chosen = self._chosen.get(str(layer.unique_id))
         if chosen is not None and len(chosen.labels) == len(shape):
             return chosen
@@ -150,7 +150,7 @@ class SourceSection(Section):
             return
         layer = self.ticked()[0]
         axes = self.axes_of(layer)
-        threads, on_disk = wishes.threads or job.cores(), folder_for(layer.data, wishes) is not None
+        threads, on_disk = wishes.threads or cores(), folder_for(layer.data, wishes) is not None
         cost = recipes.cost(layer.data, axes, task, quality, threads, on_disk)
         self._about.setText(f"{recipes.describe(layer.data, axes)}\n{cost.words}")
 
@@ -251,7 +251,7 @@ class SourceSection(Section):
         self.changed.emit()
 
     def _axes_or_a_proposal(self, layer: Image) -> Axes:
-        shape = arrays.view(layer.data).shape
+        shape = wrap_image(layer.data).shape
         try:
             axes = self.axes_of(layer)
         except ValueError:

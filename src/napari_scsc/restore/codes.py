@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from concurrent.futures import Executor
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property, lru_cache, partial
@@ -13,129 +13,32 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from napari_scsc import arrays, checks, files
 from napari_scsc.__about__ import __version__
-from napari_scsc.axes import Axes
-from napari_scsc.bank import FilterBank
-from napari_scsc.restore import blocks, job, paper
-from napari_scsc.restore.blocks import Block, Grid
-from napari_scsc.restore.job import Options, RestoreUpdate, Updates
-from napari_scsc.restore.noise import Noise
-from napari_scsc.restore.output import Output, PartialFolder
-from napari_scsc.restore.source import Region, Source, Working, check_sigma, open_image
-from napari_scsc.solver.pool import ProblemPool
-from napari_scsc.solver.problem import Geometry
-from napari_scsc.solver.threads import single_threaded
-
-Array = NDArray[Any]
+from napari_scsc._types import Array, Region, Tick
+from napari_scsc.checks import check_choice, check_float, check_int
+from napari_scsc.data.axes import Axes
+from napari_scsc.data.image import wrap_image
+from napari_scsc.data.samples import ImageSamples, check_bank
+from napari_scsc.data.scaling import ValueRange
+from napari_scsc.model.bank import FilterBank
+from napari_scsc.model.container import reporting_damage
+from napari_scsc.model.solver.problem import Geometry
+from napari_scsc.model.solver.problem_pool import ProblemPool
+from napari_scsc.model.threads import single_threaded
+from napari_scsc.noise.find import find_noise
+from napari_scsc.noise.model import Noise
+from napari_scsc.noise.working import WorkingValues
+from napari_scsc.restore.options import Options
+from napari_scsc.restore.paper import Coder, price
+from napari_scsc.run.blending import lazy_result
+from napari_scsc.run.block_grid import BlockGrid, RestoredBlock
+from napari_scsc.run.blocks import BlockRun, fill_store
+from napari_scsc.run.partial import Output, PartialFolder
+from napari_scsc.run.tile_restorer import TileRestorer
+from napari_scsc.run.updates import RestoreUpdate, Updates
 
 SUFFIX = ".zarr"
-
-
-def encode(
-    image: Any,
-    bank: FilterBank,
-    *,
-    out: str | os.PathLike[str] | Output,
-    missing: Any = None,
-    kind: str | None = None,
-    axes: str | Sequence[str] | Axes | None = None,
-    sigma: float | None = None,
-    beta: float | None = None,
-    n_jobs: int | None = None,
-    memory: int | str | None = None,
-    resume: bool = False,
-    progress: Callable[[RestoreUpdate], None] | None = None,
-) -> Codes:
-    """Code an image with the paper's model, block by block, into a folder.
-
-    What is smooth is split off, for the filters do not model it; the rest of each block is coded
-    as ``B * (W Z)``, with weights W and a sparse code Z of its own. These are the codes by which
-    ``denoise(method="scsc-paper")`` denoises.
-
-    Parameters
-    ----------
-    image : array
-        numpy, dask, zarr or xarray; any integer or float type. NaN is missing.
-    bank : FilterBank
-        The base filters B, and the weights from which the search begins.
-    out : path or Output
-        A folder whose name ends in ``.zarr``; it appears when it is whole.
-    missing : array, optional
-        True (or not zero) where the image is not known; it is read block by block too.
-    sigma : float, optional
-        Standard deviation of the noise, in the units of the image; estimated unless given.
-    beta : float, optional
-        Price of the code, in noise levels; 4 unless given. Larger is sparser.
-    kind, axes, n_jobs, memory, resume, progress
-        See ``denoise``.
-
-    Returns
-    -------
-    Codes
-        What is in the folder; ``open_codes`` opens it again.
-    """
-    codes: Codes = job.last(
-        iter_encode(
-            image,
-            bank,
-            out=out,
-            missing=missing,
-            kind=kind,
-            axes=axes,
-            sigma=sigma,
-            beta=beta,
-            n_jobs=n_jobs,
-            memory=memory,
-            resume=resume,
-        ),
-        progress,
-    )
-    return codes
-
-
-def iter_encode(
-    image: Any,
-    bank: FilterBank,
-    *,
-    out: str | os.PathLike[str] | Output,
-    missing: Any = None,
-    kind: str | None = None,
-    axes: str | Sequence[str] | Axes | None = None,
-    sigma: float | None = None,
-    beta: float | None = None,
-    n_jobs: int | None = None,
-    memory: int | str | None = None,
-    resume: bool = False,
-    tick: job.Tick | None = None,
-) -> Updates:
-    """Code as ``encode`` does, yielding updates; the last one holds the codes.
-
-    Wrong arguments raise at the call. ``tick`` is called often; it may raise to cancel.
-    """
-    if not isinstance(bank, FilterBank):
-        raise TypeError(f"bank must be a FilterBank, but is a {type(bank).__name__}")
-    options = Options.checked(
-        bank=bank,
-        sigma=sigma,
-        strength=1.0,
-        quality="balanced",
-        method="scsc-paper",
-        seed=0,
-        n_jobs=n_jobs,
-        out=_checked_output(out),
-        memory=memory,
-        resume=resume,
-    )
-    if beta is not None:
-        beta = checks.real("beta", beta, above=0)
-    source = open_image(image, missing, kind, axes)
-    check_sigma(options.sigma, source)
-    job.check_bank(bank, source)
-    folder = PartialFolder(options.out, source, options, "encode", beta=beta, start=_start_of(bank))
-    return job.one_thread_each(_updates(source, bank, beta, options, folder, tick))
 
 
 def _checked_output(out: Any) -> Output:
@@ -156,23 +59,23 @@ def _start_of(bank: FilterBank) -> str:
     return hashlib.blake2b(weights + settings, digest_size=16).hexdigest()
 
 
-def _updates(
-    source: Source,
+def encode_updates(
+    source: ImageSamples,
     bank: FilterBank,
     beta: float | None,
     options: Options,
     folder: PartialFolder,
-    tick: job.Tick | None,
+    tick: Tick | None,
 ) -> Updates:
     folder.begin()
-    noise = folder.noise(partial(job.find_noise, source, options.sigma))
+    noise = folder.noise(partial(find_noise, source, options.sigma))
     common = RestoreUpdate(
         "noise", 0.0, f"noise level {noise.sigma:.3g}", noise=noise, remarks=noise.remarks
     )
     yield common
-    working = Working(source, noise)
-    price = paper.price(working.sigma, beta)
-    coder = paper.Coder.of(bank, source, working, price, options.tile_memory)
+    working = WorkingValues(source, noise)
+    code_price = price(working.sigma, beta)
+    coder = Coder.of(bank, source, working, code_price, options.tile_memory)
     codes = Codes(
         path=(folder.folder / "result.zarr").absolute(),  # other processes work in other folders
         bank=coder.bank,
@@ -182,7 +85,7 @@ def _updates(
         scale=folder.output.scale,
         units=folder.output.units,
         noise=noise,
-        beta=price,
+        beta=code_price,
         n_filters=coder.model.settings.n_filters,
         n_nonzero=0,
         size=coder.size,
@@ -192,17 +95,17 @@ def _updates(
     )
     if not codes.path.exists():
         codes._create()
-    run = blocks.Run(source, coder, Grid.of(source, coder), folder.folder, codes._store)
+    run = BlockRun(source, coder, BlockGrid.of(source, coder), folder.folder, codes._store)
     common = replace(common, stage="encode", bank=bank)
     n_jobs = options.at_a_time(coder.memory)
-    for update in blocks.each_into_store(run, _coded, common, n_jobs, tick):
+    for update in fill_store(run, _coded, common, n_jobs, tick):
         if update.stage == "done":
             folder.publish(codes.path)
             update = replace(update, result=open_codes(folder.path))
         yield update
 
 
-def _coded(source: Source, coder: paper.Coder, block: Block, tick: job.Tick) -> Any:
+def _coded(source: ImageSamples, coder: Coder, block: RestoredBlock, tick: Tick) -> Any:
     """What is kept of a block."""
     from scipy import sparse
 
@@ -218,9 +121,6 @@ def _coded(source: Source, coder: paper.Coder, block: Block, tick: job.Tick) -> 
     rows = sparse.csr_array(code.Z.reshape(len(code.Z), -1))
     ends, positions = rows.indptr.astype(np.int64), rows.indices.astype(np.int32)
     return Coded(code.W, ends, positions, rows.data, smooth)
-
-
-# --- what was coded -----------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -338,7 +238,7 @@ class Codes:
         overlap, as a dask array of which nothing is computed yet.
         """
         if number is None:
-            return blocks.lazy(self._source, self._decoder)
+            return lazy_result(self._source, self._decoder)
         values = self._working.from_work(self.estimate(number), self.dtype)
         return self._source.as_image(values)
 
@@ -361,24 +261,24 @@ class Codes:
 
     # --- what follows from it -------------------------------------------------------------------
 
-    def _block_at(self, number: int) -> Block:
+    def _block_at(self, number: int) -> RestoredBlock:
         if not 0 <= number < self.n_blocks:
             raise IndexError(f"there are {self.n_blocks} blocks, from 0 on, but none is {number}")
         return self._grid.block(number)
 
     @cached_property
-    def _source(self) -> Source:
+    def _source(self) -> ImageSamples:
         """The image without its values."""
-        image = arrays.view(_NoValues(self.shape, self.dtype))
-        return Source(image, self.axes, arrays.Range(*self.range, n_known=1))
+        image = wrap_image(_NoValues(self.shape, self.dtype))
+        return ImageSamples(image, self.axes, ValueRange(*self.range, n_known=1))
 
     @cached_property
-    def _working(self) -> Working:
-        return Working(self._source, self.noise)
+    def _working(self) -> WorkingValues:
+        return WorkingValues(self._source, self.noise)
 
     @cached_property
-    def _grid(self) -> Grid:
-        return Grid.of(self._source, self._decoder)
+    def _grid(self) -> BlockGrid:
+        return BlockGrid.of(self._source, self._decoder)
 
     @property
     def _decoder(self) -> _Decoder:
@@ -409,7 +309,7 @@ class Codes:
         for name in ("size", "overlap"):
             if len(getattr(self, name)) != n_shift:
                 raise ValueError(f"the {name} of blocks is {getattr(self, name)}")
-        job.check_bank(self.bank, self._source)
+        check_bank(self.bank, self._source)
         self._store.check()
 
     def _create(self) -> None:
@@ -450,7 +350,7 @@ def open_codes(path: str | os.PathLike[str]) -> Codes:
     from napari_scsc.io import codes as stored
 
     header = stored.read_header(path)
-    with files.reporting(path):
+    with reporting_damage(path):
         image, tiles, axes = header["image"], header["blocks"], header["image"]["axes"]
         filters = stored.read_array(path, "bank/filters")
         if filters is None:
@@ -460,19 +360,19 @@ def open_codes(path: str | os.PathLike[str]) -> Codes:
             bank=FilterBank(
                 filters, weights=stored.read_array(path, "bank/weights"), **header["bank"]
             ),
-            shape=tuple(checks.whole("a length", n, 1) for n in image["shape"]),
+            shape=tuple(check_int("a length", n, 1) for n in image["shape"]),
             dtype=np.dtype(image["dtype"]).newbyteorder("="),
             axes=Axes(axes["kind"], tuple(axes["labels"]), tuple(axes["roles"])),
             scale=_as_tuple(image["scale"]),
             units=_as_tuple(image["units"]),
             noise=Noise(**{**header["noise"], "remarks": tuple(header["noise"]["remarks"])}),
-            beta=checks.real("beta", header["beta"], above=0),
-            n_filters=checks.whole("n_filters", header["n_filters"], 1),
-            n_nonzero=checks.whole("n_nonzero", header["n_nonzero"], 0),
-            size=tuple(checks.whole("a length", n, 1) for n in tiles["size"]),
-            overlap=tuple(checks.whole("an overlap", n, 0) for n in tiles["overlap"]),
+            beta=check_float("beta", header["beta"], above=0),
+            n_filters=check_int("n_filters", header["n_filters"], 1),
+            n_nonzero=check_int("n_nonzero", header["n_nonzero"], 0),
+            size=tuple(check_int("a length", n, 1) for n in tiles["size"]),
+            overlap=tuple(check_int("an overlap", n, 0) for n in tiles["overlap"]),
             range=(image["range"][0], image["range"][1]),
-            precision=checks.choice("precision", header["precision"], ("float32", "float64")),
+            precision=check_choice("precision", header["precision"], ("float32", "float64")),
         )
         codes._check()
     return codes
@@ -499,21 +399,21 @@ class _NoValues:
 
 
 @dataclass(frozen=True)
-class _Decoder(job.Restorer):
+class _Decoder(TileRestorer):
     """Codes as a restorer: what makes an image of estimates makes one of codes."""
 
-    working: Working
+    working: WorkingValues
     size: tuple[int, ...]
     overlap: tuple[int, ...]
     codes: Codes
 
     def estimates(
         self,
-        source: Source,
+        source: ImageSamples,
         index: tuple[int, ...],
         part: Region,
         executor: Executor | None = None,
-        tick: job.Tick | None = None,
+        tick: Tick | None = None,
     ) -> Iterator[tuple[float, Array]]:
         """What the code of the block says."""
         yield 1.0, self.codes.estimate(self.codes._grid.number(index, part))

@@ -3,151 +3,39 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from napari_scsc.axes import Axes
-from napari_scsc.bank import FilterBank
-from napari_scsc.general import general_bank_for
-from napari_scsc.restore import job, learning, paper, plan
-from napari_scsc.restore.basis import Basis
-from napari_scsc.restore.chain import Chain, Passes
-from napari_scsc.restore.job import Options, RestoreUpdate, Updates
-from napari_scsc.restore.output import Workspace, open_workspace, restoring
-from napari_scsc.restore.source import Region, Source, Working, check_sigma, open_image
-
-Array = NDArray[Any]
+from napari_scsc._types import Array, Region, Tick
+from napari_scsc.choices import Quality
+from napari_scsc.data.samples import ImageSamples, check_bank, open_samples
+from napari_scsc.learn.loop import learning, places_to_learn_from
+from napari_scsc.model.bank import FilterBank
+from napari_scsc.model.basis import Basis
+from napari_scsc.model.general_banks import general_bank_for
+from napari_scsc.noise.find import find_noise
+from napari_scsc.noise.working import WorkingValues, check_sigma
+from napari_scsc.restore.groups.denoiser import Chain, Passes
+from napari_scsc.restore.options import Options, check_out
+from napari_scsc.restore.output import ResultFolder, open_result_folder, write_result
+from napari_scsc.restore.paper import denoising
+from napari_scsc.restore.quality import has_useful_middles, passes_of, tile_memory, tile_shape
+from napari_scsc.run.tile_restorer import TileRestorer
+from napari_scsc.run.updates import RestoreUpdate, Updates, hold_to_one_thread
 
 _LOOK = 1 << 22  # values that a first look takes no time for
 
 
-def denoise(
-    image: Any,
-    *,
-    kind: str | None = None,
-    axes: str | Sequence[str] | Axes | None = None,
-    bank: FilterBank | None = None,
-    sigma: float | None = None,
-    strength: float = 1.0,
-    quality: plan.Quality = "balanced",
-    method: str = "scsc",
-    seed: int = 0,
-    n_jobs: int | None = None,
-    out: Any = None,
-    memory: int | str | None = None,
-    resume: bool = False,
-    progress: Callable[[RestoreUpdate], None] | None = None,
-) -> Any:
-    """Take the noise out of an image.
-
-    Parameters
-    ----------
-    image : array
-        numpy, dask, zarr or xarray; any integer or float type.
-    kind : str, optional
-        "image", "rgb", "video", "stack", "multispectral", "light-field" or "time-lapse".
-        Guessed from labels and shape where that is possible.
-    axes : str, sequence of str or Axes, optional
-        Labels of the axes in the image's own order, such as "yxc"; ``Axes`` also says what each
-        is for.
-    bank : FilterBank, optional
-        Filters learned elsewhere. Without it they are learned from the image.
-    sigma : float, optional
-        Standard deviation of the noise, in the units of the image. Without it the noise is
-        estimated, and may depend on brightness.
-    strength : float
-        1 takes away the noise that is there; less is gentler, more is smoother.
-    quality : {"draft", "fast", "balanced", "best"}
-        What to spend: about 1/50 : 1 : 3 : 8 in time. A draft thresholds each patch by itself,
-        and is some 3 dB behind the others.
-    method : {"scsc", "scsc-paper", "ocsc-paper"}
-        "scsc" groups similar patches, each group with weights of its own. The others are the
-        inference of the paper, and of its predecessor, for comparison.
-    seed : int
-        The same seed gives the same result.
-    n_jobs : int, optional
-        Threads; all cores unless given. The result does not depend on it.
-    out : path, Output or array, optional
-        Where the result goes. A path that ends in .zarr, .ome.zarr, .tif or .npy: it is computed
-        block by block in bounded memory, by whatever scheduler dask has, and the file appears
-        when it is whole; returned is a lazy array of it. An array of the shape and type of the
-        image (numpy, zarr): it is filled, and returned. Without it, the result is like the image:
-        of a dask array, a lazy dask array, for which only noise and filters were found.
-    memory : int or str, optional
-        How much to take for a result that goes to a file, such as "2 GB".
-    resume : bool
-        Go on with a file that was begun, and broke off.
-    progress : callable, optional
-        Called with each update of ``iter_denoise``; it may raise to cancel.
-
-    Returns
-    -------
-    array
-        Like the image: the same kind of array, shape and type of values.
-    """
-    options = Options.checked(
-        bank=bank,
-        sigma=sigma,
-        strength=strength,
-        quality=quality,
-        method=method,
-        seed=seed,
-        n_jobs=n_jobs,
-        out=out,
-        memory=memory,
-        resume=resume,
-    )
-    return job.last(_begin(image, kind, axes, options, progress is not None, None), progress)
-
-
-def iter_denoise(
-    image: Any,
-    *,
-    kind: str | None = None,
-    axes: str | Sequence[str] | Axes | None = None,
-    bank: FilterBank | None = None,
-    sigma: float | None = None,
-    strength: float = 1.0,
-    quality: plan.Quality = "balanced",
-    method: str = "scsc",
-    seed: int = 0,
-    n_jobs: int | None = None,
-    out: Any = None,
-    memory: int | str | None = None,
-    resume: bool = False,
-    tick: job.Tick | None = None,
-) -> Updates:
-    """Denoise as ``denoise`` does, yielding updates; the last one holds the result.
-
-    Wrong arguments raise at the call. ``tick`` is called often, also from other threads; it may
-    raise to cancel.
-    """
-    options = Options.checked(
-        bank=bank,
-        sigma=sigma,
-        strength=strength,
-        quality=quality,
-        method=method,
-        seed=seed,
-        n_jobs=n_jobs,
-        out=out,
-        memory=memory,
-        resume=resume,
-    )
-    return _begin(image, kind, axes, options, True, tick)
-
-
 def _begin(
-    image: Any, kind: Any, axes: Any, options: Options, watched: bool, tick: job.Tick | None
+    image: Any, kind: Any, axes: Any, options: Options, watched: bool, tick: Tick | None
 ) -> Updates:
     """``watched``: somebody wants to see something soon."""
-    source = open_image(image, None, kind, axes)
+    source = open_samples(image, None, kind, axes)
     check_sigma(options.sigma, source)
     if source.has_missing:
         raise ValueError(
@@ -156,22 +44,22 @@ def _begin(
             "inpaint(image, None) fills them, and denoises with sigma=..."
         )
     if options.bank is not None:
-        job.check_bank(options.bank, source)
-    job.check_out(options.out, source)
-    workspace = open_workspace(source, options, "denoise")
-    return job.one_thread_each(_updates(source, options, workspace, watched, tick))
+        check_bank(options.bank, source)
+    check_out(options.out, source)
+    workspace = open_result_folder(source, options, "denoise")
+    return hold_to_one_thread(_updates(source, options, workspace, watched, tick))
 
 
 def _updates(
-    source: Source,
+    source: ImageSamples,
     options: Options,
-    workspace: Workspace | None,
+    workspace: ResultFolder | None,
     watched: bool,
-    tick: job.Tick | None,
+    tick: Tick | None,
 ) -> Updates:
     if workspace:
         workspace.begin()
-    find = partial(job.find_noise, source, options.sigma)
+    find = partial(find_noise, source, options.sigma)
     noise = workspace.noise(find) if workspace else find()
     found = RestoreUpdate(
         "noise", 0.0, f"noise level {noise.sigma:.3g}", noise=noise, remarks=noise.remarks
@@ -186,12 +74,12 @@ def _updates(
             result[...] = source.image.whole()
         yield replace(found, stage="done", done=1.0, message="no noise found", result=result)
         return
-    working = Working(source, noise)
+    working = WorkingValues(source, noise)
     sigma = working.sigma * options.strength
     if options.method != "scsc":
-        coder, learned = yield from paper.denoising(source, working, sigma, options, tick)
+        coder, learned = yield from denoising(source, working, sigma, options, tick)
         common = replace(found, stage="restore", bank=learned)
-        yield from restoring(source, coder, common, options, workspace, tick)
+        yield from write_result(source, coder, common, options, workspace, tick)
         return
     bank = options.bank or (workspace.bank() if workspace else None)
     if bank is None:
@@ -199,19 +87,23 @@ def _updates(
             yield from _first_look(source, working, sigma, found, tick)
         tiles = [
             working.to_work(source.read(*place))
-            for place in learning.places_to_learn_from(source, options.seed)
+            for place in places_to_learn_from(source, options.seed)
         ]
-        bank = yield from learning.learning(tiles, source, sigma, options.seed, tick)
+        bank = yield from learning(tiles, source, sigma, options.seed, tick)
     if workspace:
         workspace.keep_bank(bank)
     memory = options.tile_memory
     restorer = Denoiser.of(bank, source, working, sigma, options.quality, memory)
     common = replace(found, stage="restore", bank=bank)
-    yield from restoring(source, restorer, common, options, workspace, tick)
+    yield from write_result(source, restorer, common, options, workspace, tick)
 
 
 def _first_look(
-    source: Source, working: Working, sigma: float, found: RestoreUpdate, tick: job.Tick | None
+    source: ImageSamples,
+    working: WorkingValues,
+    sigma: float,
+    found: RestoreUpdate,
+    tick: Tick | None,
 ) -> Updates:
     """A draft with general filters, where it is a matter of moments."""
     bank = general_bank_for(source.joint, source.shift)
@@ -227,10 +119,10 @@ def _first_look(
 
 
 @dataclass(frozen=True)
-class Denoiser(job.Restorer):
+class Denoiser(TileRestorer):
     """Groups of similar patches, in one basis or in the mean of several."""
 
-    working: Working
+    working: WorkingValues
     size: tuple[int, ...]
     overlap: tuple[int, ...]
     memory: int
@@ -242,26 +134,26 @@ class Denoiser(job.Restorer):
     def of(
         cls,
         bank: FilterBank,
-        source: Source,
-        working: Working,
+        source: ImageSamples,
+        working: WorkingValues,
         sigma: float,
-        quality: plan.Quality,
+        quality: Quality,
         memory: int | None = None,
     ) -> Denoiser:
         """What suits a bank and a source; ``sigma`` is in working values."""
-        bases = tuple(job.bases(bank, quality))
-        passes = tuple(plan.passes(basis.patch, quality) for basis in bases)
-        size, overlap = plan.tile_shape(source.shift, bases[0], passes[0], memory)
-        takes = plan.tile_memory(size, bases[0], passes[0])
+        bases = tuple(bases_of(bank, quality))
+        passes = tuple(passes_of(basis.patch, quality) for basis in bases)
+        size, overlap = tile_shape(source.shift, bases[0], passes[0], memory)
+        takes = tile_memory(size, bases[0], passes[0])
         return cls(working, size, overlap, takes, bases, passes, sigma)
 
     def estimates(
         self,
-        source: Source,
+        source: ImageSamples,
         index: tuple[int, ...],
         part: Region,
         executor: Executor | None = None,
-        tick: job.Tick | None = None,
+        tick: Tick | None = None,
     ) -> Iterator[tuple[float, Array]]:
         """The mean of the bases so far, after each pass."""
         work = self.working.to_work(source.read(index, part))
@@ -280,3 +172,12 @@ class Denoiser(job.Restorer):
                 seen += 1
                 yield seen / total, self.bases[0].back(np.mean([*done, estimate], axis=0))
             done.append(estimate)
+
+
+def bases_of(bank: FilterBank, quality: Quality) -> list[Basis]:
+    """The bases to restore in; at best quality also that of the filters' middles."""
+    found = [Basis.of(bank)]
+    smaller = tuple(max(2, s - 2) for s in bank.support)
+    if quality == "best" and has_useful_middles(bank.support):
+        found.append(Basis.of(bank, smaller))
+    return found

@@ -9,15 +9,14 @@ from typing import Any
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
-from numpy.typing import NDArray
 
-from napari_scsc import arrays, checks
-from napari_scsc.axes import Axes, Role, resolve
-from napari_scsc.bank import FilterBank
-from napari_scsc.restore.job import check_bank
-from napari_scsc.restore.source import Region, Source
-
-Array = NDArray[Any]
+from napari_scsc._types import Array, Region
+from napari_scsc.checks import check_int
+from napari_scsc.data.axes import Axes, Role, resolve
+from napari_scsc.data.image import ImageArray, wrap_image
+from napari_scsc.data.samples import ImageSamples, check_bank
+from napari_scsc.data.scaling import ValueRange
+from napari_scsc.model.bank import FilterBank
 
 _ROUNDING = 1e-6  # of unit length: what filters in single precision may be off
 
@@ -95,7 +94,7 @@ def explain(
     """
     if not isinstance(bank, FilterBank):
         raise TypeError(f"bank must be a FilterBank, but is a {type(bank).__name__}")
-    seen = arrays.view(result)
+    seen = wrap_image(result)
     meaning = resolve(seen.shape, kind, axes, labels=seen.labels, name=seen.name)
     image = _unmeasured(seen, meaning)
     check_bank(bank, image)
@@ -124,10 +123,10 @@ def explain(
 
 
 def _before(
-    source: Any, image: Source, place: _Place, bank: FilterBank
+    source: Any, image: ImageSamples, place: _Place, bank: FilterBank
 ) -> tuple[float | None, Array | None]:
     """The value of the source, and what each filter adds to it, as far as they are known."""
-    seen = arrays.view(source)
+    seen = wrap_image(source)
     if seen.shape != image.image.shape:
         raise ValueError(f"the source has the shape {seen.shape}, the result {image.image.shape}")
     values = place.read(_unmeasured(seen, image.axes))
@@ -138,12 +137,12 @@ def _before(
     )
 
 
-def _unmeasured(seen: arrays.View, axes: Axes) -> Source:
+def _unmeasured(seen: ImageArray, axes: Axes) -> ImageSamples:
     # To find the range of its values, all of them would have to be read.
-    return Source(seen, axes, arrays.Range())
+    return ImageSamples(seen, axes, ValueRange())
 
 
-def _checked(position: Sequence[int | None], image: Source) -> tuple[int | None, ...]:
+def _checked(position: Sequence[int | None], image: ImageSamples) -> tuple[int | None, ...]:
     labels, shape = image.axes.labels, image.image.shape
     if len(position) != len(shape):
         raise ValueError(
@@ -153,7 +152,7 @@ def _checked(position: Sequence[int | None], image: Source) -> tuple[int | None,
     return tuple(
         None
         if i is None and role == "joint"
-        else checks.whole(f"position on the axis {label!r}", i, 0, n - 1)
+        else check_int(f"position on the axis {label!r}", i, 0, n - 1)
         for i, role, label, n in zip(position, image.axes.roles, labels, shape, strict=True)
     )
 
@@ -168,7 +167,9 @@ class _Place:
     inside: tuple[int, ...]  # where in the box the pixel is
 
     @classmethod
-    def of(cls, index: tuple[int | None, ...], image: Source, support: tuple[int, ...]) -> _Place:
+    def of(
+        cls, index: tuple[int | None, ...], image: ImageSamples, support: tuple[int, ...]
+    ) -> _Place:
         def along(role: Role) -> list[Any]:
             return [i for i, r in zip(index, image.axes.roles, strict=True) if r == role]
 
@@ -183,7 +184,7 @@ class _Place:
             inside=tuple(i - s.start for i, s in zip(along("shift"), box, strict=True)),
         )
 
-    def read(self, image: Source) -> Array:
+    def read(self, image: ImageSamples) -> Array:
         """Values (*joint, *box) in double precision, NaN where they are missing or infinite."""
         values = image.read(self.sample, self.box).astype(np.float64)
         values[image.missing(self.sample, self.box) | np.isinf(values)] = np.nan

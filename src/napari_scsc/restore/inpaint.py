@@ -7,144 +7,38 @@ putting the known values back ("plug and play"). The denoiser is that of ``denoi
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from napari_scsc.axes import Axes
-from napari_scsc.bank import FilterBank
-from napari_scsc.restore import fill, job, learning, paper, plan
-from napari_scsc.restore.basis import Basis, mixtures_above_noise
-from napari_scsc.restore.chain import Chain, Passes
-from napari_scsc.restore.job import Options, RestoreUpdate, Updates
-from napari_scsc.restore.output import Workspace, open_workspace, restoring
-from napari_scsc.restore.source import Region, Source, Working, check_sigma, open_image
-
-Array = NDArray[Any]
+from napari_scsc._types import Array, Region, Tick
+from napari_scsc.choices import Quality
+from napari_scsc.data.samples import ImageSamples
+from napari_scsc.learn.loop import TILES, learning, places_to_learn_from
+from napari_scsc.model.bank import FilterBank
+from napari_scsc.model.basis import Basis, mixtures_above_noise
+from napari_scsc.noise.find import given_noise
+from napari_scsc.noise.working import WorkingValues
+from napari_scsc.restore import fill
+from napari_scsc.restore.groups.denoiser import Chain, Passes
+from napari_scsc.restore.options import Options
+from napari_scsc.restore.output import ResultFolder, write_result
+from napari_scsc.restore.paper import inpainting
+from napari_scsc.restore.quality import passes_of, tile_memory, tile_shape
+from napari_scsc.run.tile_restorer import TileRestorer
+from napari_scsc.run.updates import RestoreUpdate, Updates
 
 _LITTLE = 0.1  # share that is known, below which the mask is doubted
-
 _ROUNDS = {"draft": 8, "fast": 8, "balanced": 12, "best": 20}
 _FIRST, _LAST = 2.0, 0.11  # noise levels of the rounds, in errors of the first guess
 _FURTHER = 1.8  # a round moves the missing values that much further than the denoiser says
 _MIXING_ROUNDS = 16  # of the joint values alone, before the first round with filters
 
 
-def inpaint(
-    image: Any,
-    missing: Any = None,
-    *,
-    kind: str | None = None,
-    axes: str | Sequence[str] | Axes | None = None,
-    bank: FilterBank | None = None,
-    sigma: float | None = None,
-    strength: float = 1.0,
-    quality: plan.Quality = "balanced",
-    method: str = "scsc",
-    seed: int = 0,
-    n_jobs: int | None = None,
-    out: Any = None,
-    memory: int | str | None = None,
-    resume: bool = False,
-    progress: Callable[[RestoreUpdate], None] | None = None,
-) -> Any:
-    """Fill what is missing in an image.
-
-    Parameters
-    ----------
-    image : array
-        numpy, dask, zarr or xarray; any integer or float type. NaN is missing.
-    missing : array, optional
-        True (or not zero) where the image is not known: of the shape of the image, of its last
-        axes, or of its shift axes. Values there are not looked at.
-    sigma : float, optional
-        Standard deviation of the noise of the known values, in the units of the image: they are
-        then denoised as well. Without it they are kept as they are, to the bit.
-    kind, axes, bank, strength, quality, method, seed, n_jobs, out, memory, resume, progress
-        See ``denoise``.
-
-    Returns
-    -------
-    array
-        Like the image: the same kind of array, shape and type of values. A RestorationWarning
-        tells of holes that are wider than the filters; they are filled smoothly.
-    """
-    return job.last(
-        iter_inpaint(
-            image,
-            missing,
-            kind=kind,
-            axes=axes,
-            bank=bank,
-            sigma=sigma,
-            strength=strength,
-            quality=quality,
-            method=method,
-            seed=seed,
-            n_jobs=n_jobs,
-            out=out,
-            memory=memory,
-            resume=resume,
-        ),
-        progress,
-    )
-
-
-def iter_inpaint(
-    image: Any,
-    missing: Any = None,
-    *,
-    kind: str | None = None,
-    axes: str | Sequence[str] | Axes | None = None,
-    bank: FilterBank | None = None,
-    sigma: float | None = None,
-    strength: float = 1.0,
-    quality: plan.Quality = "balanced",
-    method: str = "scsc",
-    seed: int = 0,
-    n_jobs: int | None = None,
-    out: Any = None,
-    memory: int | str | None = None,
-    resume: bool = False,
-    tick: job.Tick | None = None,
-) -> Updates:
-    """Inpaint as ``inpaint`` does, yielding updates; the last one holds the result.
-
-    Wrong arguments raise at the call. ``tick`` is called often, also from other threads; it may
-    raise to cancel.
-    """
-    options = Options.checked(
-        bank=bank,
-        sigma=sigma,
-        strength=strength,
-        quality=quality,
-        method=method,
-        seed=seed,
-        n_jobs=n_jobs,
-        out=out,
-        memory=memory,
-        resume=resume,
-    )
-    source = open_image(image, missing, kind, axes)
-    check_sigma(options.sigma, source)
-    if not source.has_missing and source.is_known_whole:
-        raise ValueError(
-            "nothing is missing: the mask is empty and the image holds no NaN; "
-            "to take noise out of a complete image, use denoise"
-        )
-    _check_samples(source)
-    if options.bank is not None:
-        job.check_bank(options.bank, source)
-    job.check_out(out, source)
-    workspace = open_workspace(source, options, "inpaint")
-    return job.one_thread_each(_updates(source, options, workspace, tick))
-
-
-def _check_samples(source: Source) -> None:
+def _check_samples(source: ImageSamples) -> None:
     """Refuse data whose samples know nothing of each other, and one of which is not known."""
     indices = source.samples()
     if len(indices) == 1 or not source.is_known_whole:
@@ -159,14 +53,14 @@ def _check_samples(source: Source) -> None:
             )
 
 
-def _updates(
-    source: Source, options: Options, workspace: Workspace | None, tick: job.Tick | None
+def inpaint_updates(
+    source: ImageSamples, options: Options, workspace: ResultFolder | None, tick: Tick | None
 ) -> Updates:
     if workspace:
         workspace.begin()
     sigma = options.sigma or 0.0
-    noise = job.given_noise(source, sigma)
-    working = Working(source, noise)
+    noise = given_noise(source, sigma)
+    working = WorkingValues(source, noise)
     level = working.sigma * options.strength
     common = RestoreUpdate(
         "noise", 0.0, "looked at what is missing", noise=noise, remarks=noise.remarks
@@ -174,11 +68,9 @@ def _updates(
     yield common
 
     if options.method != "scsc":
-        coder, learned = yield from paper.inpainting(
-            source, working, level, options, tick, sigma == 0
-        )
+        coder, learned = yield from inpainting(source, working, level, options, tick, sigma == 0)
         common = replace(common, stage="restore", bank=learned)
-        yield from restoring(source, coder, common, options, workspace, tick)
+        yield from write_result(source, coder, common, options, workspace, tick)
         return
     tiles = _tiles_with_something_known(source, working, options.seed)
     common = replace(common, remarks=(*common.remarks, *_doubt(tiles)))
@@ -190,7 +82,7 @@ def _updates(
     bank = options.bank or (workspace.bank() if workspace else None)
     if bank is None:
         filled = [_guess(values, known, errors, levels[-1]) for values, known in tiles]
-        bank = yield from learning.learning(filled, source, levels[-1], options.seed, tick)
+        bank = yield from learning(filled, source, levels[-1], options.seed, tick)
     if workspace:
         workspace.keep_bank(bank)
     restorer = Inpainter.of(
@@ -205,7 +97,7 @@ def _updates(
         options.tile_memory,
     )
     common = replace(common, stage="restore", bank=bank)
-    yield from restoring(source, restorer, common, options, workspace, tick)
+    yield from write_result(source, restorer, common, options, workspace, tick)
 
 
 def _doubt(tiles: Sequence[tuple[Array, Array]]) -> tuple[str, ...]:
@@ -220,10 +112,10 @@ def _doubt(tiles: Sequence[tuple[Array, Array]]) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True)
-class Inpainter(job.Restorer):
+class Inpainter(TileRestorer):
     """Rounds of denoising a guess, each assuming less noise; see the head of this file."""
 
-    working: Working
+    working: WorkingValues
     size: tuple[int, ...]
     overlap: tuple[int, ...]
     memory: int
@@ -238,10 +130,10 @@ class Inpainter(job.Restorer):
     def of(
         cls,
         bank: FilterBank,
-        source: Source,
-        working: Working,
+        source: ImageSamples,
+        working: WorkingValues,
         noise: float,
-        quality: plan.Quality,
+        quality: Quality,
         levels: Array,
         errors: fill.AxisErrors,
         mean: float,
@@ -249,24 +141,24 @@ class Inpainter(job.Restorer):
     ) -> Inpainter:
         """What suits a bank and a source; ``noise`` of the known values is in working values."""
         basis = Basis.of(bank)
-        passes = plan.passes(basis.patch, quality, thorough=True)
+        passes = passes_of(basis.patch, quality, thorough=True)
         # A round needs no pilot of the last decimal: smaller groups, nearer by.
         passes = replace(
             passes,
             second_reach=passes.first_reach,
             second_size=min(passes.second_size, passes.first_size),
         )
-        size, overlap = plan.tile_shape(source.shift, basis, passes, memory)
-        takes = plan.tile_memory(size, basis, passes)
+        size, overlap = tile_shape(source.shift, basis, passes, memory)
+        takes = tile_memory(size, basis, passes)
         return cls(working, size, overlap, takes, basis, passes, levels, noise, errors, mean)
 
     def estimates(
         self,
-        source: Source,
+        source: ImageSamples,
         index: tuple[int, ...],
         part: Region,
         executor: Executor | None = None,
-        tick: job.Tick | None = None,
+        tick: Tick | None = None,
     ) -> Iterator[tuple[float, Array]]:
         """The missing values after each round."""
         values, known = _read(source, self.working, index, part)
@@ -301,7 +193,7 @@ class Inpainter(job.Restorer):
         """Unless they have noise."""
         return self.noise == 0
 
-    def remarks(self, source: Source, index: tuple[int, ...], part: Region) -> Counter[str]:
+    def remarks(self, source: ImageSamples, index: tuple[int, ...], part: Region) -> Counter[str]:
         """Holes that are wider than the filters."""
         count = int(np.count_nonzero(self._far(source, index, part)))
         text = (
@@ -314,7 +206,7 @@ class Inpainter(job.Restorer):
     def _reach(self) -> int:
         return max(self.basis.patch)
 
-    def _far(self, source: Source, index: tuple[int, ...], part: Region) -> Array:
+    def _far(self, source: ImageSamples, index: tuple[int, ...], part: Region) -> Array:
         """Which points of a part lie too far from any known one, inside it or around."""
         reach = self._reach
         around = tuple(
@@ -337,7 +229,7 @@ def _rounds(
     levels: Array,
     noise: float,
     executor: Any,
-    tick: job.Tick | None,
+    tick: Tick | None,
 ) -> Iterator[Array]:
     """Estimates of a tile (C, *shift), each better than the one before."""
     x = guess
@@ -359,12 +251,12 @@ def _rounds(
 
 
 def _tiles_with_something_known(
-    source: Source, working: Working, seed: int
+    source: ImageSamples, working: WorkingValues, seed: int
 ) -> list[tuple[Array, Array]]:
     """Tiles to learn from: some, or if nothing is known in those, the first in which there is."""
     tiles: list[tuple[Array, Array]] = []
-    for number, place in enumerate(learning.places_to_learn_from(source, seed, whole=True)):
-        if number >= learning.TILES and tiles:
+    for number, place in enumerate(places_to_learn_from(source, seed, whole=True)):
+        if number >= TILES and tiles:
             break
         values, known = _read(source, working, *place)
         if known.any():
@@ -373,7 +265,7 @@ def _tiles_with_something_known(
 
 
 def _read(
-    source: Source, working: Working, index: tuple[int, ...], part: Region
+    source: ImageSamples, working: WorkingValues, index: tuple[int, ...], part: Region
 ) -> tuple[Array, Array]:
     """Working values (C, *part), zero where they are missing, and where they are known."""
     known = ~source.missing(index, part)

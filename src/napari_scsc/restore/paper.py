@@ -3,53 +3,53 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Generator, Iterator
 from concurrent.futures import Executor
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy import ndimage
 
-from napari_scsc.bank import FilterBank
-from napari_scsc.learner import SCSC
-from napari_scsc.restore import job
-from napari_scsc.restore.job import Options, RestoreUpdate, Updates
-from napari_scsc.restore.source import Region, Source, Working, draw_tiles
-from napari_scsc.results import Code, ZeroCodeWarning
-from napari_scsc.settings import Weights
+from napari_scsc._types import Array, Region, Tick
+from napari_scsc.data.samples import ImageSamples, draw_tiles
+from napari_scsc.learn.models import (
+    N_BASE,
+    N_FILTERS,
+    PRICE,
+    Split,
+    ignore_zero_codes,
+    split_smooth,
+    support_for,
+)
+from napari_scsc.model.bank import FilterBank
+from napari_scsc.model.scsc import SCSC
+from napari_scsc.model.settings import Weights
+from napari_scsc.model.updates import Code
+from napari_scsc.noise.working import WorkingValues
+from napari_scsc.restore.options import Options
+from napari_scsc.run.tile_restorer import TileRestorer
+from napari_scsc.run.updates import LEARNING, RestoreUpdate, Updates
 
-Array = NDArray[Any]
-Split = tuple[Array, Array, Array | None]
-
-N_BASE, N_FILTERS = 10, 64
-_SMOOTH = 3.0  # pixels: what is smoother than that is not coded
-PRICE = 4.0  # of the code, in noise levels
 _NOISELESS = 0.002  # of the working range: the price of a code where there is no noise
 _TILE = {1: 4096, 2: 128, 3: 40}
 _OVERLAP = {1: 64, 2: 24, 3: 8}
-
-
 Found = Generator[RestoreUpdate, None, tuple["Coder", FilterBank]]
 
 
 def denoising(
-    source: Source, working: Working, sigma: float, options: Options, tick: job.Tick | None
+    source: ImageSamples, working: WorkingValues, sigma: float, options: Options, tick: Tick | None
 ) -> Found:
     """Denoise by coding: what the filters cannot say in few words is taken for noise."""
     return (yield from _restoring(source, working, PRICE * sigma, options, tick, False))
 
 
 def inpainting(
-    source: Source,
-    working: Working,
+    source: ImageSamples,
+    working: WorkingValues,
     sigma: float,
     options: Options,
-    tick: job.Tick | None,
+    tick: Tick | None,
     keep_known: bool,
 ) -> Found:
     """Inpaint by coding what is known; the code says what is not."""
@@ -62,11 +62,11 @@ def price(sigma: float, levels: float | None = None) -> float:
 
 
 def _restoring(
-    source: Source,
-    working: Working,
+    source: ImageSamples,
+    working: WorkingValues,
     beta: float,
     options: Options,
-    tick: job.Tick | None,
+    tick: Tick | None,
     keep_known: bool,
 ) -> Found:
     weights: Weights = "identity" if options.method == "ocsc-paper" else "sample"
@@ -78,10 +78,10 @@ def _restoring(
 
 
 @dataclass(frozen=True)
-class Coder(job.Restorer):
+class Coder(TileRestorer):
     """Restores a tile by its convolutional code."""
 
-    working: Working
+    working: WorkingValues
     size: tuple[int, ...]
     overlap: tuple[int, ...]
     memory: int
@@ -94,8 +94,8 @@ class Coder(job.Restorer):
     def of(
         cls,
         bank: FilterBank,
-        source: Source,
-        working: Working,
+        source: ImageSamples,
+        working: WorkingValues,
         beta: float,
         memory: int | None = None,
         weights: Weights = "sample",
@@ -117,18 +117,18 @@ class Coder(job.Restorer):
 
     def estimates(
         self,
-        source: Source,
+        source: ImageSamples,
         index: tuple[int, ...],
         part: Region,
         executor: Executor | None = None,
-        tick: job.Tick | None = None,
+        tick: Tick | None = None,
     ) -> Iterator[tuple[float, Array]]:
         """The smooth part, and what the code says."""
         smooth, code = self.code(source, index, part, tick)
         yield 1.0, smooth if code is None else smooth + code.reconstruction.reshape(smooth.shape)
 
     def code(
-        self, source: Source, index: tuple[int, ...], part: Region, tick: job.Tick | None = None
+        self, source: ImageSamples, index: tuple[int, ...], part: Region, tick: Tick | None = None
     ) -> tuple[Array, Code | None]:
         """The smooth part (C, *part) of a tile, and the code of the rest.
 
@@ -161,21 +161,13 @@ class Coder(job.Restorer):
         return {k: v for k, v in self.__dict__.items() if k != "model"}
 
 
-@contextmanager
-def silence() -> Iterator[None]:
-    """A tile without any code is smooth: that is an answer here, not a wrong setting."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ZeroCodeWarning)
-        yield
-
-
 def _learned(
-    source: Source,
-    working: Working,
+    source: ImageSamples,
+    working: WorkingValues,
     beta: float,
     weights: Weights,
     seed: int,
-    tick: job.Tick | None,
+    tick: Tick | None,
 ) -> Generator[RestoreUpdate, None, FilterBank]:
     """Filters learned from tiles of the image."""
     n_shift = len(source.shift)
@@ -193,15 +185,8 @@ def _learned(
         max_iter=60,
         seed=seed,
     )
-    yield from _fitting(model, tiles, source.joint, 1, job.LEARNING, tick)
+    yield from _fitting(model, tiles, source.joint, 1, LEARNING, tick)
     return model.bank
-
-
-def support_for(tiles: list[Split], n_shift: int) -> tuple[int, ...]:
-    """Lengths of filters for tiles, which are no longer than the shortest of them."""
-    support = {1: (16,), 2: (11, 11), 3: (5, 7, 7)}[n_shift]
-    shortest = [min(t[1].shape[1 + i] for t in tiles) for i in range(n_shift)]
-    return tuple(min(s, n) for s, n in zip(support, shortest, strict=True))
 
 
 def _fitting(
@@ -210,7 +195,7 @@ def _fitting(
     joint: tuple[int, ...],
     passes: int,
     share: float,
-    tick: job.Tick | None,
+    tick: Tick | None,
 ) -> Updates:
     """Learn from tiles of any size, those that are smaller padded with what was not measured."""
     largest = max(tiles, key=lambda t: t[1].size)[1].shape[1:]
@@ -222,7 +207,7 @@ def _fitting(
         sample = tuple(
             np.pad(a, [(0, 0), *short]).reshape(*joint, *largest) for a in (detail, there)
         )
-        with silence():
+        with ignore_zero_codes():
             (update,) = model.iter_fit([sample], tick=tick)
         yield RestoreUpdate(
             "learn",
@@ -233,21 +218,12 @@ def _fitting(
         )
 
 
-def _read(source: Source, working: Working, index: tuple[int, ...], part: Region) -> Split:
+def _read(
+    source: ImageSamples, working: WorkingValues, index: tuple[int, ...], part: Region
+) -> Split:
     values = source.read(index, part)
     if not source.has_missing and source.is_known_whole:
-        return split(working.to_work(values), None)
+        return split_smooth(working.to_work(values), None)
     missing = source.missing(index, part)
     known = np.where(missing, 0, working.to_work(values)).astype(np.float32)
-    return split(known, ~missing)
-
-
-def split(values: Array, known: Array | None) -> Split:
-    """The smooth part, which the model has no filters for, the rest, and what is known."""
-    width = (0.0, *(_SMOOTH,) * (values.ndim - 1))
-    if known is None:
-        smooth = ndimage.gaussian_filter(values, width)
-        return smooth, values - smooth, None
-    there = ndimage.gaussian_filter(known.astype(np.float32), width)
-    smooth = ndimage.gaussian_filter(values * known, width) / np.maximum(there, 1e-6)
-    return smooth, (values - smooth) * known, known
+    return split_smooth(known, ~missing)

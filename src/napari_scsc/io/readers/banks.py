@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from napari_scsc import axes as axes_of
+from napari_scsc.data import axes as axes_of
 from napari_scsc.io.readers.layer import LayerData, image_layer
 
 if TYPE_CHECKING:
-    from napari_scsc.bank import FilterBank
+    from napari_scsc.model.bank import FilterBank
 
 
 def read_bank(path: str | os.PathLike[str]) -> list[LayerData]:
@@ -21,8 +21,8 @@ def read_bank(path: str | os.PathLike[str]) -> list[LayerData]:
     Its metadata hold the bank, its id and its path. FileFormatError says what is wrong with a file
     that is not a bank.
     """
-    from napari_scsc.bank import FilterBank
-    from napari_scsc.files import FileFormatError
+    from napari_scsc.errors import FileFormatError
+    from napari_scsc.model.bank import FilterBank
 
     place = Path(path)
     try:
@@ -40,7 +40,7 @@ def read_bank(path: str | os.PathLike[str]) -> list[LayerData]:
 
 def bank_layer(bank: FilterBank, name: str, path: str = "") -> LayerData:
     """A bank as an image layer, which can be saved as a bank and becomes that of the dock."""
-    from napari_scsc import pictures
+    from napari_scsc.data import pictures
 
     limit = float(np.abs(bank.filters).max()) or 1.0
     known = {"bank": bank, "id": bank.id, "path": path, "n_joint": bank.n_joint}

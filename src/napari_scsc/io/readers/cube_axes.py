@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from napari_scsc import axes as axes_of
+from napari_scsc.data import axes as axes_of
 
 _MOST_LOOKED_AT = 64 << 20  # bytes of an array that is read whole to tell colours
 

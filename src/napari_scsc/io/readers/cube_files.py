@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_scsc.io.words import lengths
+from napari_scsc.io.filenames import lengths
 
 Array = NDArray[Any]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from napari_scsc import axes as axes_of
+from napari_scsc.data import axes as axes_of
+from napari_scsc.io.filenames import some
 from napari_scsc.io.readers.cube_axes import are_colours, letters_of
 from napari_scsc.io.readers.cube_files import ARRAYS, Found, native
 from napari_scsc.io.readers.layer import LayerData, image_layer
-from napari_scsc.io.words import some
 
 
 def read_cube(path: str | os.PathLike[str]) -> list[LayerData]:

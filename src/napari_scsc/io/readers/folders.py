@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_scsc import axes as axes_of
+from napari_scsc.data import axes as axes_of
+from napari_scsc.io.filenames import lengths, some
 from napari_scsc.io.readers.layer import LayerData, image_layer
 from napari_scsc.io.readers.picture_files import common_look, read_colours, read_grey
 from napari_scsc.io.readers.series import find_series
-from napari_scsc.io.words import lengths, some
 
 Array = NDArray[Any]
 

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_scsc.io.words import lengths, some
+from napari_scsc.io.filenames import lengths, some
 
 Array = NDArray[Any]
 

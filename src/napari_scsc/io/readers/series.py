@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from napari_scsc.io.words import natural
+from napari_scsc.io.filenames import natural
 
 _PICTURES = (".png", ".tif", ".tiff", ".bmp", ".jpg", ".jpeg", ".pgm", ".ppm")
 _MOST_FILES = 5000  # a folder with more files is no light field, and takes long to look through

@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from napari_scsc.io.filenames import natural, some
 from napari_scsc.io.readers.picture_files import common_look, read_colours, read_grey, read_picture
 from napari_scsc.io.readers.series import ONE_NUMBER, find_series, grouped, last_word
 from napari_scsc.io.sources.file_arrays import Array, FileArray
 from napari_scsc.io.sources.opened import Opened, describe, refuse_key
 from napari_scsc.io.sources.tiff_files import open_tiff
 from napari_scsc.io.sources.zarr_files import is_zarr, open_zarr
-from napari_scsc.io.words import natural, some
 
 _TIFF = (".tif", ".tiff")
 _IMAGES = (*_TIFF, ".png", ".jpg", ".jpeg", ".bmp", ".pgm", ".ppm", ".npy", ".h5", ".hdf5")

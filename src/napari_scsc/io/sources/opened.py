@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from napari_scsc.io.filenames import natural, some, stem_of
 from napari_scsc.io.readers.cube_axes import are_colours, letters_of
 from napari_scsc.io.units import unit_word
-from napari_scsc.io.words import natural, some, stem_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from napari_scsc.io.filenames import natural
 from napari_scsc.io.sources.file_arrays import Array, FileArray, check_same, handle, reading
 from napari_scsc.io.sources.opened import Opened, describe, is_numeric, listed, unreadable
-from napari_scsc.io.words import natural
 
 
 @dataclass(frozen=True)

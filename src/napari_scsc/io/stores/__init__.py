@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
+from napari_scsc.io.filenames import stem_of
 from napari_scsc.io.stores.base import Store, final_path
 from napari_scsc.io.stores.flat import NpyStore, TiffStore
 from napari_scsc.io.stores.zarr_stores import OmeZarrStore, ZarrStore
 from napari_scsc.io.units import unit_word
-from napari_scsc.io.words import stem_of
 
 __all__ = ["Store", "store_for", "suffix_of"]
 

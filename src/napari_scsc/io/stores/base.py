@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_scsc import axes as axes_of
+from napari_scsc.data import axes as axes_of
 
 Array = NDArray[Any]
 Region = tuple[slice, ...]

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from napari_scsc import arrays
+from napari_scsc.data.scaling import floats_within
 from napari_scsc.io.stores.base import Array, Region, Store, letter_of, naming
 from napari_scsc.io.units import WORDS
 
@@ -223,5 +223,5 @@ def _means(values: Array, steps: Sequence[int]) -> Array:
     if values.dtype.kind == "f":
         return means.astype(values.dtype, copy=False)
     info = np.iinfo(values.dtype)
-    limits = arrays.floats_within(info.min, info.max)
+    limits = floats_within(info.min, info.max)
     return np.clip(np.rint(means), *limits).astype(values.dtype)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_scsc.pictures import diverging
+from napari_scsc.data.pictures import diverging
 
 Array = NDArray[Any]
 

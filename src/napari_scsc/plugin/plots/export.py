@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from napari_scsc import files
-from napari_scsc.pictures import diverging
+from napari_scsc.data.pictures import diverging
+from napari_scsc.io.atomic_files import write_atomically
 from napari_scsc.plugin.plots.content import Array
 
 Table = Iterable[Sequence[str | int | float]]
@@ -42,4 +42,4 @@ def write_table(path: str | os.PathLike[str], table: Table) -> None:
     writer = csv.writer(text)
     for row in table:
         writer.writerow([f"{v:.9g}" if isinstance(v, float) else v for v in row])
-    files.write_whole(path, text.getvalue().encode())
+    write_atomically(path, text.getvalue().encode())

@@ -10,7 +10,7 @@ from qtpy.QtCore import Qt
 from qtpy.QtGui import QPalette
 from qtpy.QtWidgets import QSizePolicy
 
-from napari_scsc.pictures import diverging
+from napari_scsc.data.pictures import diverging
 from napari_scsc.plugin.plots import theme
 from napari_scsc.plugin.plots.content import (
     Array,

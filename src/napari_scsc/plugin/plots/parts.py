@@ -10,7 +10,7 @@ from qtpy.QtCore import QEvent, QObject, QPointF, QRectF, Qt, Signal
 from qtpy.QtGui import QColor, QKeyEvent, QPainter, QPaintEvent, QPalette
 from qtpy.QtWidgets import QGraphicsRectItem, QHBoxLayout, QLabel, QSizePolicy, QWidget
 
-from napari_scsc.pictures import diverging
+from napari_scsc.data.pictures import diverging
 from napari_scsc.plugin.plots import theme
 from napari_scsc.plugin.plots.content import Array
 

@@ -9,12 +9,12 @@ import numpy as np
 import pyqtgraph as pg
 from qtpy.QtGui import QPalette
 
+from napari_scsc.model.updates import Update
 from napari_scsc.plugin.plots import theme
 from napari_scsc.plugin.plots.content import Array, Content
 from napari_scsc.plugin.plots.export import LayerData, Table
 from napari_scsc.plugin.plots.panel import Panel
 from napari_scsc.plugin.plots.parts import TextLine
-from napari_scsc.results import Update
 
 
 class ProgressPanel(Panel):

@@ -6,7 +6,7 @@ import numpy as np
 from qtpy.QtGui import QPalette
 from qtpy.QtWidgets import QHBoxLayout
 
-from napari_scsc.pictures import diverging
+from napari_scsc.data.pictures import diverging
 from napari_scsc.plugin.plots.content import Array, Content, largest_of
 from napari_scsc.plugin.plots.export import LayerData, Table, layer_data
 from napari_scsc.plugin.plots.panel import Panel

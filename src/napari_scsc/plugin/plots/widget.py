@@ -14,7 +14,8 @@ from qtpy.QtCore import QBuffer, QEvent, QSize, QTimer, Signal
 from qtpy.QtGui import QHideEvent, QShowEvent
 from qtpy.QtWidgets import QSizePolicy, QTabWidget, QVBoxLayout, QWidget
 
-from napari_scsc.files import write_whole
+from napari_scsc.io.atomic_files import write_atomically
+from napari_scsc.model.updates import Update
 from napari_scsc.plugin.plots.buttons import Buttons, ask_path
 from napari_scsc.plugin.plots.content import Array, Content, Ranking, Source, make_content
 from napari_scsc.plugin.plots.explain import ExplainPanel
@@ -23,7 +24,6 @@ from napari_scsc.plugin.plots.filters import FilterPanel
 from napari_scsc.plugin.plots.panel import Panel
 from napari_scsc.plugin.plots.progress import ProgressPanel
 from napari_scsc.plugin.plots.weights import WeightPanel
-from napari_scsc.results import Update
 
 if TYPE_CHECKING:
     from napari_scsc.restore.explain import Explanation
@@ -202,7 +202,7 @@ class Plots(QWidget):
         buffer = QBuffer()
         if not self._panel.grab().save(buffer, "PNG"):
             raise OSError(f"{os.fspath(path)}: the picture could not be made")
-        write_whole(path, bytes(buffer.data().data()))
+        write_atomically(path, bytes(buffer.data().data()))
 
     def save_table(self, path: str | os.PathLike[str]) -> None:
         """Write the numbers of the visible tab to ``path`` as CSV; complete, or not at all."""

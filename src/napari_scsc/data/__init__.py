@@ -1,0 +1,1 @@
+"""An image of any kind as samples."""

@@ -1,0 +1,1 @@
+"""Learn base filters from images: one sampler, one loop."""

@@ -1,0 +1,1 @@
+"""The mathematics: numpy in, numpy out."""

@@ -1,0 +1,142 @@
+"""FilterBank: what was learned, and what is needed to use it elsewhere."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from napari_scsc.__about__ import __version__
+from napari_scsc._types import Array
+from napari_scsc.checks import check_int
+from napari_scsc.model import container
+from napari_scsc.model.container import reporting_damage
+
+_KIND = "napari-scsc filter bank"
+_VERSION = 1
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FilterBank:
+    """Learned base filters.
+
+    Parameters
+    ----------
+    filters : ndarray, (R, *joint, *support)
+        The base filters B; each has at most unit length over joint axes and support together.
+    n_joint : int
+        How many of the axes after the first are joint axes.
+    weights : ndarray, (R, K), optional
+        The mean of the samples' weights W: where the coding of a new sample starts.
+    settings : mapping
+        The arguments of the learner that made it.
+    info : mapping
+        Where it comes from: version, number of samples, and what else the maker wants to keep.
+        Only what JSON can hold.
+    """
+
+    filters: Array
+    n_joint: int = 0
+    weights: Array | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    info: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        filters = _read_only(self.filters, "filters")
+        weights = None if self.weights is None else _read_only(self.weights, "weights")
+        n_joint = check_int("n_joint", self.n_joint, 0)
+        if not 1 <= filters.ndim - 1 - self.n_joint <= 4:
+            raise ValueError(
+                f"filters of shape {filters.shape} with n_joint={self.n_joint} leave "
+                f"{filters.ndim - 1 - self.n_joint} shift axes; allowed are 1 to 4"
+            )
+        if 0 in filters.shape:
+            raise ValueError(f"filters must not be empty, but their shape is {filters.shape}")
+        if weights is not None and (weights.ndim != 2 or len(weights) != len(filters)):
+            raise ValueError(
+                f"weights must have the shape ({len(filters)}, K), but have {weights.shape}"
+            )
+        object.__setattr__(self, "n_joint", n_joint)
+        object.__setattr__(self, "filters", filters)
+        object.__setattr__(self, "weights", weights)
+        for name in ("settings", "info"):
+            object.__setattr__(self, name, MappingProxyType(_as_json(getattr(self, name), name)))
+
+    def __repr__(self) -> str:
+        lengths = " x ".join(map(str, self.filters.shape[1:]))
+        return f"FilterBank({self.n_base} filters, {lengths}, id {self.id})"
+
+    def __reduce__(self) -> tuple[Any, ...]:  # a mapping proxy cannot be pickled
+        arguments = (self.filters, self.n_joint, self.weights, dict(self.settings), dict(self.info))
+        return FilterBank, arguments
+
+    @property
+    def n_base(self) -> int:
+        """R, the number of base filters."""
+        return len(self.filters)
+
+    @property
+    def support(self) -> tuple[int, ...]:
+        """Lengths of the filters on the shift axes."""
+        return self.filters.shape[1 + self.n_joint :]
+
+    @property
+    def joint(self) -> tuple[int, ...]:
+        """Lengths of the joint axes."""
+        return self.filters.shape[1 : 1 + self.n_joint]
+
+    @property
+    def id(self) -> str:
+        """Sixteen hexadecimal digits that name these very filters."""
+        digest = hashlib.sha256(str((self.filters.shape, self.n_joint)).encode())
+        digest.update(self.filters.astype("<f8").tobytes())
+        return digest.hexdigest()[:16]
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the bank to ``path`` (by custom ``*.scsc``); complete, or not at all."""
+        arrays = {"filters": self.filters}
+        if self.weights is not None:
+            arrays["weights"] = self.weights
+        header = {
+            "n_joint": self.n_joint,
+            "settings": dict(self.settings),
+            "info": {**self.info, "written_by": f"napari-scsc {__version__}"},
+        }
+        container.write(path, _KIND, _VERSION, header, arrays)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> FilterBank:
+        """Read a bank; FileFormatError says what is wrong with a file that is not one."""
+        header, arrays = container.read(path, _KIND, _VERSION)
+        with reporting_damage(path):
+            return cls(
+                filters=arrays["filters"],
+                n_joint=header["n_joint"],
+                weights=arrays.get("weights"),
+                settings=header.get("settings", {}),
+                info=header.get("info", {}),
+            )
+
+
+def _as_json(values: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """Return what will be there after saving and loading: lists for tuples, and so on."""
+    try:
+        return dict(json.loads(json.dumps(dict(values), allow_nan=False)))
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must hold only what JSON can: {error}") from None
+
+
+def _read_only(array: Array, name: str) -> Array:
+    copy = np.array(array, order="C")
+    if copy.dtype not in (np.float32, np.float64):
+        raise TypeError(f"{name} must be float32 or float64, but are {copy.dtype}")
+    if not np.isfinite(copy).all():
+        raise ValueError(f"{name} hold NaN or infinite values")
+    copy.flags.writeable = False
+    return copy

@@ -1,0 +1,121 @@
+"""What restoration needs of a bank: its joint mixtures, and an orthonormal basis of its filters."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from napari_scsc._types import Array
+from napari_scsc.model.bank import FilterBank
+from napari_scsc.model.lattice import constant_filters
+
+_NEGLIGIBLE = 1e-3  # of the strongest: what is fainter says nothing that others do not
+
+
+@dataclass(frozen=True, slots=True)
+class Basis:
+    """An orthonormal basis of patches of a few mixtures of the joint values.
+
+    Attributes
+    ----------
+    mixtures : ndarray, (k, C)
+        Orthonormal mixtures of the joint values in which all filters lie.
+    patch : tuple of int
+        Lengths of a patch on the shift axes.
+    vectors : ndarray, (R, k * prod(patch))
+        The basis; its first k vectors are the constants of each mixture.
+    """
+
+    mixtures: Array
+    patch: tuple[int, ...]
+    vectors: Array
+
+    @property
+    def n_flat(self) -> int:
+        """How many of the vectors are constant over the patch."""
+        return len(self.mixtures)
+
+    @classmethod
+    def of(cls, bank: FilterBank, patch: tuple[int, ...] | None = None) -> Basis:
+        """The span of the filters of a bank, and of the constants, which are always needed.
+
+        With ``patch``, the span of the middles of the filters.
+        """
+        filters = bank.filters.reshape(bank.n_base, -1, *bank.support).astype(np.float64)
+        values = np.moveaxis(filters, 1, 0).reshape(filters.shape[1], -1)
+        left, singular, _ = np.linalg.svd(values, full_matrices=False)
+        mixtures = left[:, singular > _NEGLIGIBLE * singular[0]].T
+        mixed = np.einsum("kc,rc...->rk...", mixtures, filters)
+        if patch is None:
+            patch = bank.support
+        else:
+            starts = [(s - p) // 2 for s, p in zip(bank.support, patch, strict=True)]
+            middle = (slice(s, s + p) for s, p in zip(starts, patch, strict=True))
+            mixed = mixed[(slice(None), slice(None), *middle)]
+        mixed = mixed.reshape(len(filters), len(mixtures), -1)
+        mixed = mixed - mixed.mean(axis=2, keepdims=True)
+        lively = _orthonormal(mixed.reshape(len(mixed), -1))
+        vectors = np.vstack([constant_filters(len(mixtures), math.prod(patch)), lively])
+        return cls(mixtures.astype(np.float32), patch, vectors.astype(np.float32))
+
+    def narrowed(self, sample: Array, sigma: float) -> Basis:
+        """The basis for those mixtures of a sample (C, *shift) that stand above noise."""
+        if len(self.mixtures) == 1:
+            return self
+        narrow = mixtures_above_noise([self.project(sample)], sigma)
+        lively = self.vectors[self.n_flat :].reshape(-1, self.n_flat, math.prod(self.patch))
+        mixed = np.einsum("jk,rkp->rjp", narrow, lively).reshape(len(lively), -1)
+        vectors = np.vstack(
+            [constant_filters(len(narrow), math.prod(self.patch)), _orthonormal(mixed)]
+        )
+        return Basis(narrow @ self.mixtures, self.patch, vectors.astype(np.float32))
+
+    def project(self, sample: Array) -> Array:
+        """(C, *shift) -> (k, *shift); white noise stays white, and of the same level."""
+        return np.tensordot(self.mixtures, sample, axes=1)
+
+    def back(self, mixed: Array) -> Array:
+        """(k, *shift) -> (C, *shift)."""
+        return np.tensordot(self.mixtures.T, mixed, axes=1)
+
+
+def _orthonormal(vectors: Array) -> Array:
+    """An orthonormal basis of the span of some vectors, in their order (Gram and Schmidt).
+
+    What is orthonormal already stays as it is: another basis of the same span would give another
+    result, for small coefficients are dropped one by one.
+    """
+    basis: list[Array] = []
+    largest = float(np.linalg.norm(vectors, axis=1).max(initial=0))
+    for vector in vectors.astype(np.float64):
+        rest = vector
+        for _ in range(2):  # once leaves rounding errors of nearly dependent vectors
+            if basis:
+                known = np.asarray(basis)
+                rest = rest - known.T @ (known @ rest)
+        length = float(np.linalg.norm(rest))
+        if length > _NEGLIGIBLE * largest:
+            basis.append(rest / length)
+    return np.asarray(basis).reshape(len(basis), vectors.shape[1])
+
+
+def mixtures_above_noise(tiles: list[Array], sigma: float) -> Array:
+    """Orthonormal mixtures (k, C) of the joint values that white noise cannot explain.
+
+    Noise alone has no eigenvalue of its second moments above sigma^2 (1 + sqrt(C / P))^2
+    (Marchenko and Pastur). One mixture is kept in any case.
+    """
+    n_joint = len(tiles[0])
+    if n_joint == 1:
+        return np.ones((1, 1), np.float32)
+    points = sum(tile[0].size for tile in tiles)
+    moments = np.zeros((n_joint, n_joint))
+    for tile in tiles:
+        flat = tile.reshape(n_joint, -1)
+        moments += (flat @ flat.T).astype(np.float64) / points
+    powers, vectors = np.linalg.eigh(moments)
+    edge = sigma**2 * (1 + math.sqrt(n_joint / points)) ** 2
+    count = max(1, int(np.count_nonzero(powers > edge)))
+    return np.ascontiguousarray(vectors[:, ::-1][:, :count].T).astype(np.float32)

@@ -1,0 +1,149 @@
+"""The container of everything that we save: a zip of .npy arrays and one JSON header.
+
+Nothing in it can run code (no pickle), nothing in it is compressed (what is read is never larger
+than the file), and a file appears whole or not at all (written beside, then renamed).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import os
+import secrets
+import stat
+import zipfile
+from collections.abc import Iterator, Mapping
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.lib import format as npy
+
+from napari_scsc._types import Array
+from napari_scsc.errors import FileFormatError
+
+_HEADER = "header.json"
+_LARGEST_HEADER = 1 << 20
+_MOST_MEMBERS = 64
+_DTYPES = tuple(np.dtype(t) for t in ("<f4", "<f8", "<c8", "<c16"))
+
+
+def write(
+    path: str | os.PathLike[str],
+    kind: str,
+    version: int,
+    header: Mapping[str, Any],
+    arrays: Mapping[str, Array],
+) -> None:
+    """Write the arrays and the header to ``path``, replacing what is there only when complete."""
+    target = Path(path)
+    lines = json.dumps({"kind": kind, "version": version, **header}, indent=1, allow_nan=False)
+    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
+    try:
+        with open(temporary, "xb") as stream:
+            with zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as archive:
+                archive.writestr(_HEADER, lines)
+                for name, array in arrays.items():
+                    with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                        little = array.astype(array.dtype.newbyteorder("<"), copy=False)
+                        npy.write_array(member, little, version=(1, 0), allow_pickle=False)
+            stream.flush()
+            os.fsync(stream.fileno())
+        if target.exists():
+            os.chmod(temporary, stat.S_IMODE(target.stat().st_mode))
+        os.replace(temporary, target)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise
+
+
+def read(
+    path: str | os.PathLike[str], kind: str, version: int
+) -> tuple[dict[str, Any], dict[str, Array]]:
+    """Read what ``write`` wrote, or raise FileFormatError saying what is wrong with it."""
+    if Path(path).exists() and not Path(path).is_file():  # opening a pipe would wait for ever
+        raise FileFormatError(f"{os.fspath(path)}: not a file")
+    with open(path, "rb") as stream:
+        try:
+            with zipfile.ZipFile(stream) as archive:
+                members = _members(archive, os.fstat(stream.fileno()).st_size)
+                header = _read_header(archive, members, kind, version)
+                arrays = {
+                    name.removesuffix(".npy"): _read_array(archive, info)
+                    for name, info in members.items()
+                    if name.endswith(".npy")
+                }
+        except FileFormatError as error:
+            raise FileFormatError(f"{os.fspath(path)}: {error}") from None
+        except Exception as error:  # zipfile and its codecs raise many kinds on a damaged file
+            raise FileFormatError(
+                f"{os.fspath(path)}: not a readable {kind} file ({type(error).__name__}: {error})"
+            ) from error
+    return header, arrays
+
+
+@contextlib.contextmanager
+def reporting_damage(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Turn what a well-formed file with wrong contents raises into FileFormatError."""
+    try:
+        yield
+    except KeyError as error:
+        raise FileFormatError(f"{os.fspath(path)}: {error} is missing") from None
+    except (TypeError, ValueError, AttributeError, OverflowError) as error:
+        raise FileFormatError(f"{os.fspath(path)}: {error}") from None
+
+
+def _members(archive: zipfile.ZipFile, file_size: int) -> dict[str, zipfile.ZipInfo]:
+    infos = archive.infolist()
+    if len(infos) > _MOST_MEMBERS:
+        raise FileFormatError(f"{len(infos)} members where at most {_MOST_MEMBERS} are allowed")
+    members = {info.filename: info for info in infos}
+    if len(members) < len(infos):
+        raise FileFormatError("two members have the same name")
+    if any(info.compress_type != zipfile.ZIP_STORED or info.flag_bits & 1 for info in infos):
+        raise FileFormatError("a member is compressed or encrypted")
+    if sum(info.file_size for info in infos) > file_size:
+        raise FileFormatError("its members claim to be larger than the file")
+    return members
+
+
+def _read_header(
+    archive: zipfile.ZipFile, members: Mapping[str, zipfile.ZipInfo], kind: str, version: int
+) -> dict[str, Any]:
+    info = members.get(_HEADER)
+    if info is None or info.file_size > _LARGEST_HEADER:
+        raise FileFormatError(f"not a {kind} file: it has no usable {_HEADER}")
+    header = json.loads(archive.read(info))
+    if not isinstance(header, dict) or header.get("kind") != kind:
+        found = header.get("kind") if isinstance(header, dict) else None
+        raise FileFormatError(f"not a {kind} file, but {found!r}")
+    found = header.get("version")
+    if not isinstance(found, int) or isinstance(found, bool) or found < 1:
+        raise FileFormatError(f"its version is {found!r}")
+    if found > version:
+        raise FileFormatError(
+            f"written by a later napari-scsc (file version {found}, this one reads {version}): "
+            "please update napari-scsc"
+        )
+    return header
+
+
+def _read_array(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Array:
+    stream = BytesIO(archive.read(info))
+    if npy.read_magic(stream) != (1, 0):
+        raise FileFormatError(f"{info.filename} is of an unknown .npy version")
+    shape, fortran, dtype = npy.read_array_header_1_0(stream)
+    if dtype not in _DTYPES or fortran:
+        raise FileFormatError(f"{info.filename} holds {dtype}, which is not allowed")
+    if any(n < 0 for n in shape) or len(shape) > 16:
+        raise FileFormatError(f"{info.filename} has the shape {shape}")
+    if math.prod(shape) * dtype.itemsize != info.file_size - stream.tell():
+        raise FileFormatError(f"{info.filename} does not have the length that its shape needs")
+    array = np.frombuffer(stream.getbuffer(), dtype, offset=stream.tell()).reshape(shape)
+    array = array.astype(dtype.newbyteorder("="))
+    if not np.isfinite(array).all():
+        raise FileFormatError(f"{info.filename} holds NaN or infinite values")
+    return array

@@ -1,0 +1,39 @@
+"""What is kept of all samples seen: H and G, whose size does not depend on their number."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from napari_scsc._types import Array
+from napari_scsc.model.solver import kernels
+
+
+class History:
+    """Running means over the samples, per frequency of the half spectrum (equations 14 and 15).
+
+        H = mean of conj(Y~) Y~^T   (R, R, F)
+        G = mean of conj(Y~) x~^T   (R, C, F)
+
+    with Y~ (R, F) the spectrum of W Z and x~ (C, F) that of the sample. Updated in place.
+    """
+
+    def __init__(self, n_base: int, n_joint: int, n_frequencies: int, dtype: DTypeLike) -> None:
+        kind = np.result_type(dtype, np.complex64)
+        self.h: Array = np.zeros((n_base, n_base, n_frequencies), kind)
+        self.g: Array = np.zeros((n_base, n_joint, n_frequencies), kind)
+        self.count = 0.0
+        """How many samples the means stand for: all, or fewer when old ones are forgotten."""
+
+    def update(self, batch: Sequence[tuple[Array, Array]], forget: float = 0.0) -> None:
+        """Take in coded samples one after the other, as pairs (Y~, x~).
+
+        ``forget`` is the share of the weight of all earlier samples that each one takes away.
+        """
+        for maps, sample in batch:
+            kept = self.count * (1 - forget)
+            self.count = kept + 1
+            keep, add = kept / self.count, 1 / self.count
+            kernels.get().accumulate(self.h, self.g, maps, sample, keep, add)

@@ -1,0 +1,1 @@
+"""The noise of an image: found, described, made even."""

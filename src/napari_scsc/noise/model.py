@@ -1,0 +1,45 @@
+"""The noise of a data set."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from napari_scsc._types import Array
+
+
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """The noise of a data set, in the units of its values.
+
+    Attributes
+    ----------
+    sigma : float
+        Standard deviation; where it depends on the signal, the root mean square over the data.
+    gain, offset : float
+        The variance is ``gain * value + offset``. With a gain of 0 it is the same everywhere; the
+        offset of photon noise over a pedestal is negative.
+    correlated : bool
+        The noise of neighbouring pixels is alike: a denoiser for white noise leaves some of it.
+    sure : bool
+        Whether the figures can be relied upon; if not, the remarks say why.
+    remarks : tuple of str
+        What stands out, and what to do about it.
+    """
+
+    sigma: float
+    gain: float
+    offset: float
+    correlated: bool
+    sure: bool
+    remarks: tuple[str, ...]
+
+    @property
+    def depends_on_signal(self) -> bool:
+        """Whether bright pixels are noisier than dark ones."""
+        return self.gain > 0
+
+    def variance(self, values: Array) -> Array:
+        """The variance of the noise at pixels of these (noiseless) values, never negative."""
+        return np.maximum(self.gain * np.asarray(values) + self.offset, 0)

@@ -1,0 +1,1 @@
+"""Denoising by groups of similar patches."""

@@ -1,0 +1,205 @@
+"""Denoising by groups: a thresholding pass, then a Wiener pass that takes its result as pilot."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from napari_scsc._types import Array
+from napari_scsc.model.basis import Basis
+from napari_scsc.model.threads import single_threaded
+from napari_scsc.restore.groups.draft import draft
+from napari_scsc.restore.groups.kernels import kernels
+from napari_scsc.restore.groups.patches import PatchGrid
+
+_PARTS = 8  # of the references of a pass; a fixed number, so that the sums do not depend on threads
+_UNTOLD = 100  # references between two ticks: a fifth of a second, where they take longest
+
+
+@dataclass(frozen=True, slots=True)
+class Passes:
+    """How thorough the passes are.
+
+    Attributes
+    ----------
+    step : tuple of int
+        Places between two reference patches, along each shift axis.
+    first_reach, second_reach : tuple of int
+        How far from a reference similar patches are looked for.
+    first_size, second_size : int
+        Patches of a group in the thresholding and in the Wiener pass; 0 leaves the second out,
+        and both 0 make a draft, without groups.
+    strength : float
+        Noise level that the thresholding pass assumes, relative to sigma.
+    """
+
+    step: tuple[int, ...]
+    first_reach: tuple[int, ...]
+    second_reach: tuple[int, ...]
+    first_size: int = 32
+    second_size: int = 64
+    strength: float = 0.9
+
+    @property
+    def is_draft(self) -> bool:
+        """Whether there are no groups."""
+        return self.first_size == 0
+
+    @property
+    def n_passes(self) -> int:
+        """How many passes there are."""
+        return 2 if self.second_size else 1
+
+
+class Chain:
+    """The passes over one sample (C, *shift) with one to three shift axes.
+
+    Parts of a pass run in the executor, if there is one; the result is the same without.
+    ``tick`` is called often, and may raise to cancel.
+    """
+
+    def __init__(
+        self,
+        basis: Basis,
+        passes: Passes,
+        executor: Executor | None = None,
+        tick: Callable[[], None] | None = None,
+    ) -> None:
+        self._basis, self._passes = basis, passes
+        self._map = map if executor is None else executor.map
+        self._tick = tick or (lambda: None)
+        self._kernels = kernels.get()
+
+    def denoise(self, sample: Array, sigma: float, wanted: Array | None = None) -> Array:
+        """Take white noise of level ``sigma`` away; each patch of the result lies in the basis.
+
+        ``wanted`` (*shift,) says where the result matters; elsewhere it may be the sample itself.
+        """
+        *_, result = self.estimates(sample, sigma, wanted)
+        return result
+
+    def estimates(
+        self, sample: Array, sigma: float, wanted: Array | None = None
+    ) -> Iterator[Array]:
+        """What ``denoise`` has after each pass; the last one is its result."""
+        if self._passes.is_draft:
+            with single_threaded():
+                estimate = draft(sample, self._basis, sigma, self._tick)
+            yield estimate
+            return
+        grid = PatchGrid(len(sample), sample.shape[1:], self._basis.patch)
+        references = self._references(grid, wanted)
+        with single_threaded():
+            noisy = grid.express(sample, self._basis.vectors)
+            estimate = self._threshold(grid, sample, noisy, references, sigma)
+        yield estimate
+        if self._passes.second_size:
+            with single_threaded():
+                estimate = self._wiener(grid, sample, noisy, references, estimate, sigma)
+            yield estimate
+
+    def _references(self, grid: PatchGrid, wanted: Array | None) -> Array:
+        """Places (n, 3) of the reference patches; those only that touch what is wanted."""
+        places = _three(grid.places, 1)
+        step = [min(s, p) for s, p in zip(self._passes.step, self._basis.patch, strict=True)]
+        found = reference_places(places, _three(step, 1))
+        if wanted is None:
+            return found
+        touched = grid.touching(wanted).reshape(places)
+        return np.asarray(found[touched[tuple(found.T)]])
+
+    def _threshold(
+        self, grid: PatchGrid, sample: Array, noisy: Array, references: Array, sigma: float
+    ) -> Array:
+        passes = self._passes
+        return self._average(
+            grid,
+            sample,
+            noisy,
+            references,
+            (passes.first_reach, passes.first_size),
+            lambda members, *out: self._kernels.threshold(
+                noisy, members, sigma, passes.strength, self._basis.n_flat, *out
+            ),
+        )
+
+    def _wiener(
+        self,
+        grid: PatchGrid,
+        sample: Array,
+        noisy: Array,
+        references: Array,
+        pilot: Array,
+        sigma: float,
+    ) -> Array:
+        passes = self._passes
+        like = grid.express(pilot, self._basis.vectors)
+        return self._average(
+            grid,
+            sample,
+            like,
+            references,
+            (passes.second_reach, passes.second_size),
+            lambda members, *out: self._kernels.wiener(
+                noisy, like, members, sigma, self._basis.n_flat, *out
+            ),
+        )
+
+    def _average(
+        self,
+        grid: PatchGrid,
+        sample: Array,
+        like: Array,
+        references: Array,
+        search: tuple[tuple[int, ...], int],
+        fill: Callable[..., None],
+    ) -> Array:
+        """Match on the patches ``like``, fill the estimates of all groups in, and average them."""
+        places = _three(grid.places, 1)
+        reach = np.minimum(_three(search[0], 0), np.array(places) - 1)
+        # No more than there are in the window of a corner.
+        size = min(search[1], int(np.prod(reach + 1)))
+
+        def part(own: Array) -> tuple[int, Array, Array]:
+            several = [own[i : i + _UNTOLD] for i in range(0, len(own), _UNTOLD)]
+            groups = [
+                self._kernels.match(like, places, some, reach, size)
+                for some in self._ticking(several)
+            ]
+            first = min(int(members.min()) for members in groups)
+            last = max(int(members.max()) for members in groups) + 1
+            total = np.zeros((last - first, like.shape[1]), like.dtype)
+            weights = np.zeros(last - first, like.dtype)
+            for members in self._ticking(groups):
+                fill(members, total, weights, first)
+            return first, total, weights
+
+        total = np.zeros_like(like)
+        weights = np.zeros(len(like), like.dtype)
+        parts = [own for own in np.array_split(references, _PARTS) if len(own)]
+        for first, some, their in self._map(part, parts):
+            total[first : first + len(some)] += some
+            weights[first : first + len(some)] += their
+        self._tick()
+        return grid.assemble(total, weights, self._basis.vectors, sample)
+
+    def _ticking(self, items: list[Array]) -> Iterator[Array]:
+        """The items, with a tick before each."""
+        for item in items:
+            self._tick()
+            yield item
+
+
+def reference_places(places: tuple[int, ...], step: tuple[int, ...]) -> Array:
+    """Every ``step``-th place, and the last: patches of neighbours overlap or touch."""
+    along = (np.unique([*range(0, n, s), n - 1]) for n, s in zip(places, step, strict=True))
+    return np.stack(np.meshgrid(*along, indexing="ij"), -1).reshape(-1, 3)
+
+
+def _three(lengths: Any, missing: int) -> tuple[int, ...]:
+    """Lengths on three axes, the first of them missing."""
+    return (missing,) * (3 - len(lengths)) + tuple(lengths)

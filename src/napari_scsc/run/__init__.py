@@ -1,0 +1,1 @@
+"""Who computes, where, and how it ends."""

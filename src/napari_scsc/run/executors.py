@@ -1,0 +1,174 @@
+"""Where the samples of a batch are coded: the workers of a dask.distributed cluster."""
+
+from __future__ import annotations
+
+import asyncio
+import pickle
+import sys
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import CancelledError, Future, wait
+from contextlib import contextmanager, suppress
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from napari_scsc._types import Region, Tick
+from napari_scsc.data.image import ImageArray, is_xarray, read_masked
+
+_CONNECTION_LOST = "the connection to the scheduler of the cluster was lost"
+_MAX_PICKLED_READER_BYTES = (
+    1 << 20
+)  # bytes: larger ones hold the data, and are not sent to other processes
+
+
+class ClusterFailed(Exception):
+    """The cluster does not go on; nothing is wrong with what it computed."""
+
+
+class ClusterOutOfMemory(ClusterFailed):
+    """Its workers have not enough memory."""
+
+
+class ClusterExecutor:
+    """The workers of a dask.distributed client."""
+
+    is_here = False
+    _EVERY = 0.2  # seconds between two ticks
+    _LOOK = 5.0  # seconds between two looks at the workers
+    _LOOKS = 3  # that find all of them paused, before nobody waits any longer
+
+    def __init__(self, client: Any) -> None:
+        self.client = client
+        self._lock = threading.Lock()
+
+    @classmethod
+    def active(cls) -> ClusterExecutor | None:
+        """The cluster that dask would compute on; None if there is none."""
+        import dask
+
+        distributed = sys.modules.get("distributed")  # who has a client has loaded it
+        wanted = dask.config.get("scheduler", None)
+        if distributed is None:
+            return None
+        client = wanted
+        if wanted in (None, "distributed", "dask.distributed"):
+            try:
+                client = distributed.default_client()
+            except ValueError:
+                return None
+        if not isinstance(client, distributed.Client):
+            return None
+        return None if client.asynchronous else cls(client)
+
+    def map(self, function: Callable[..., Any], *columns: Iterable[Any]) -> list[Any]:
+        """Futures of the calls; those among the arguments are resolved where they are."""
+        import dask
+
+        # A tile of an array that only this process can read comes with the task, as it must: if
+        # its worker is lost, another one has it again.
+        quiet = {"distributed.admin.large-graph-warning-threshold": "1 GB"}
+        with self._telling_what_broke(), self._lock, dask.config.set(quiet):
+            return list(self.client.map(function, *map(list, columns), pure=False))
+
+    def compute(self, tasks: list[Any], tick: Tick | None = None) -> list[Any]:
+        """The values of dask's delayed calls."""
+        with self._telling_what_broke():
+            futures = list(self.client.compute(tasks))
+        return self.gather(futures, tick)
+
+    def gather(self, results: list[Any], tick: Tick | None = None) -> list[Any]:
+        """The values of futures, and other values as they are."""
+        distributed = sys.modules["distributed"]
+        try:
+            return self._wait(tick, lambda: self.client.gather(results, asynchronous=True))
+        except BaseException:
+            waiting = [r for r in results if isinstance(r, distributed.Future)]
+            # Which ends the coroutine too, quietly.
+            with suppress(ClusterFailed):
+                self._start(lambda: self.client.cancel(waiting, asynchronous=True))
+            raise
+
+    def _wait(self, tick: Tick | None, coroutine: Callable[[], Any]) -> list[Any]:
+        """What a coroutine of the client returns, as long as there is hope for it.
+
+        Methods of the client would wait forever where it is closed meanwhile.
+        """
+        coming, stuck = self._start(coroutine), self._start(self._until_stuck)
+        try:
+            while True:
+                if tick:
+                    tick()
+                wait([coming], timeout=self._EVERY)
+                with self._telling_what_broke():
+                    if coming.done():
+                        return list(coming.result())
+                if self.client.status != "running":
+                    raise ClusterFailed(_CONNECTION_LOST)
+                if stuck.done() and not stuck.cancelled() and not stuck.exception():
+                    raise ClusterOutOfMemory(
+                        "all workers of the cluster have paused for want of memory"
+                    )
+        finally:
+            stuck.cancel()
+
+    def _start(self, coroutine: Callable[[], Any]) -> Future[Any]:
+        """Run a coroutine in the client's own thread."""
+        loop = self.client.loop.asyncio_loop
+        if self.client.status != "running" or not loop.is_running():
+            raise ClusterFailed(_CONNECTION_LOST)
+        return asyncio.run_coroutine_threadsafe(coroutine(), loop)
+
+    async def _until_stuck(self) -> None:
+        """Return when every worker has paused, with nothing to finish that could end it.
+
+        A worker above four fifths of its memory begins nothing, but is not killed either.
+        """
+        times = 0
+        while times < self._LOOKS:
+            await asyncio.sleep(self._LOOK)
+            workers = (await self.client.scheduler.identity())["workers"].values()
+            paused = [
+                w["status"] == "paused" and not w["metrics"].get("task_counts", {}).get("executing")
+                for w in workers
+            ]
+            times = times + 1 if paused and all(paused) else 0
+
+    @contextmanager
+    def _telling_what_broke(self) -> Iterator[None]:
+        """Tell errors of the cluster from those of the work."""
+        distributed = sys.modules["distributed"]
+        try:
+            yield
+        except distributed.KilledWorker as error:
+            raise ClusterOutOfMemory(
+                "workers of the cluster died again and again, most likely because they ran out "
+                "of memory"
+            ) from error
+        except (Exception, asyncio.CancelledError) as error:
+            is_lost = isinstance(error, distributed.comm.CommClosedError)
+            if is_lost or self.client.status != "running":
+                raise ClusterFailed(_CONNECTION_LOST) from error
+            if isinstance(error, CancelledError | asyncio.CancelledError):
+                raise ClusterFailed(f"the cluster dropped the work ({error})") from error
+            raise
+
+    def can_read(self, image: ImageArray) -> bool:
+        """Whether the workers can read the image, so that its values need not be sent to them."""
+        if image.is_lazy:
+            return image.missing is None
+        if isinstance(image._source, np.ndarray) or image._chunks is None:
+            return False
+        try:
+            return len(pickle.dumps(image)) <= _MAX_PICKLED_READER_BYTES
+        except Exception:  # whatever an open file raises
+            return False
+
+    def read(self, image: ImageArray, region: Region) -> Any:
+        """A future of the values of a region."""
+        if not image.is_lazy:
+            return self.map(partial(read_masked, image), [region])[0]
+        part = image.part(region)
+        with self._telling_what_broke():
+            return self.client.compute(part.data if is_xarray(part) else part)
