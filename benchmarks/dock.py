@@ -213,10 +213,10 @@ class _Starter:
 
 
 def warm_up():
-    from napari_scsc.restore.groups.kernels import kernels
+    from napari_scsc.restore.groups import group_kernels
 
     start = time.perf_counter()
-    kernels.warm_up()
+    group_kernels.warm_up()
     return time.perf_counter() - start
 
 

@@ -21,7 +21,7 @@ import zarr
 
 from benchmarks.timing import interleaved, median_ratio, seconds_of
 from napari_scsc import FilterBank, denoise, iter_learn, learn, samples
-from napari_scsc.restore.groups.kernels import kernels
+from napari_scsc.restore.groups import group_kernels
 
 _COMMAND = (sys.executable, "-m", "napari_scsc")
 _GB = 10**9
@@ -187,7 +187,7 @@ def _same(target, reference):
 
 def _speed(report, repeats, folder):
     """Two workers against one, and blocks against the plain call."""
-    kernels.warm_up()
+    group_kernels.warm_up()
     clean = samples.tissue((1280, 1280))
     noisy = (clean + np.random.default_rng(0).normal(0, 0.1, clean.shape)).astype(np.float32)
     bank = learn([noisy], kind="image", sigma=0.1)

@@ -134,9 +134,9 @@ def _restore(volume, bank, quality, path, n_workers):
 
 
 def _warm_up():
-    from napari_scsc.restore.groups.kernels import kernels
+    from napari_scsc.restore.groups import group_kernels
 
-    kernels.warm_up()
+    group_kernels.warm_up()
 
 
 def _report_costs(report, quality, one):

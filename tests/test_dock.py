@@ -7,7 +7,7 @@ import pytest
 from dock_tools import slow_down
 
 from napari_scsc import samples
-from napari_scsc.restore.groups import kernels
+from napari_scsc.restore.groups import group_kernels
 
 pytestmark = pytest.mark.screen
 
@@ -258,12 +258,12 @@ def test_dock_says_that_it_is_compiling(make_light_dock, monkeypatch):
     said = []
     say = dock.foot.say
     monkeypatch.setattr(dock.foot, "say", lambda text: (said.append(text), say(text)))
-    monkeypatch.setattr(kernels, "_started", [0.0])
+    monkeypatch.setattr(group_kernels, "_started", [0.0])
     dock.learn()
     assert dock.wait(20)
     assert any("compiling" in text for text in said)
     said.clear()
-    monkeypatch.setattr(kernels, "_started", [])
+    monkeypatch.setattr(group_kernels, "_started", [])
     dock.learn()
     assert dock.wait(20)
     assert said

@@ -16,8 +16,8 @@ from napari_scsc.data.samples import open_samples
 from napari_scsc.learn.models import patch_shape
 from napari_scsc.model.basis import Basis, mixtures_above_noise
 from napari_scsc.noise.cosines import cosine_basis
+from napari_scsc.restore.groups import group_kernels
 from napari_scsc.restore.groups.denoiser import Chain, Passes, reference_places
-from napari_scsc.restore.groups.kernels import kernels
 from napari_scsc.restore.groups.patches import PatchGrid
 from napari_scsc.restore.quality import passes_of, tile_shape
 
@@ -114,7 +114,7 @@ def test_matches_are_the_nearest_in_the_window(places, kernels, monkeypatch):
     coefficients = rng.standard_normal((np.prod(places), 5)).astype(np.float32)
     reach, size = np.minimum(np.array([2, 3, 4]), np.array(places) - 1), 4
     references = reference_places(places, (2, 3, 3))
-    found = kernels.get().match(coefficients, places, references, reach, size)
+    found = group_kernels.get().match(coefficients, places, references, reach, size)
     index = np.arange(np.prod(places)).reshape(places)
     for place, members in zip(references, found, strict=True):
         window = index[
@@ -132,7 +132,7 @@ def test_reference_is_in_its_own_group_though_others_are_equal(kernels, monkeypa
     monkeypatch.setenv("NAPARI_SCSC_KERNELS", kernels)
     same = np.zeros((40, 3), np.float32)
     references = reference_places((1, 1, 40), (1, 1, 5))
-    found = kernels.get().match(same, (1, 1, 40), references, np.array([0, 0, 9]), 6)
+    found = group_kernels.get().match(same, (1, 1, 40), references, np.array([0, 0, 9]), 6)
     np.testing.assert_array_equal(found[:, 0], references[:, 2])
     assert all(len(set(members)) == 6 for members in found)
 
@@ -438,13 +438,13 @@ def test_tiles_keep_within_the_memory_for_one(monkeypatch):
 
 def test_compiling_ahead_compiles_what_the_passes_call():
     """Else the first tile would compile after all, while the user waits."""
-    if kernels.get() is kernels._PLAIN:
+    if group_kernels.get() is kernels._PLAIN:
         pytest.skip("numba is not there")
-    kernels.warm_up()
-    compiled = [len(f.signatures) for f in vars(kernels.get()).values()]
+    group_kernels.warm_up()
+    compiled = [len(f.signatures) for f in vars(group_kernels.get()).values()]
     _, y = noisy_tissue(0.1, (20, 18))
     Chain(cosines(1, (5, 5)), passes((5, 5))).denoise(y[None], 0.1)
-    assert [len(f.signatures) for f in vars(kernels.get()).values()] == compiled
+    assert [len(f.signatures) for f in vars(group_kernels.get()).values()] == compiled
 
 
 # --- masks and sizes --------------------------------------------------------------------------

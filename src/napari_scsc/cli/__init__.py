@@ -301,9 +301,9 @@ def bench(jobs: int | None, as_json: bool) -> None:
 
     from napari_scsc import denoise, samples
     from napari_scsc.data import measures
-    from napari_scsc.restore.groups.kernels import kernels
+    from napari_scsc.restore.groups import group_kernels
 
-    kernels.warm_up()
+    group_kernels.warm_up()
     clean = samples.tissue((512, 512))
     noisy = clean + np.random.default_rng(0).normal(0, 0.1, clean.shape).astype(np.float32)
     restored, qualities = noisy, ("noisy", *QUALITIES)

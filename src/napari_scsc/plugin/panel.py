@@ -34,7 +34,7 @@ from napari_scsc.plugin.source_section import SourceSection
 from napari_scsc.plugin.viewer_link import ViewerLink
 from napari_scsc.plugin.words import in_the_dock
 from napari_scsc.restore.explain import explain
-from napari_scsc.restore.groups.kernels import kernels
+from napari_scsc.restore.groups import group_kernels
 from napari_scsc.run.updates import Updates
 
 if TYPE_CHECKING:
@@ -503,7 +503,7 @@ class Dock(Section):
         update = report.update
         self.foot.show_progress(update.done)
         more = "" if left is None else f", about {left:.0f} s left"
-        if kernels.is_compiling():
+        if group_kernels.is_compiling():
             more = " (compiling, the first time on this machine: some 20 s)"
         if not self.paused:  # what was on its way when it was held is shown, but not told
             self.foot.say(update.message + more)
@@ -628,7 +628,7 @@ class Dock(Section):
 
 
 def _compile() -> None:
-    threading.Thread(target=kernels.warm_up, name="compile for napari-scsc").start()
+    threading.Thread(target=group_kernels.warm_up, name="compile for napari-scsc").start()
 
 
 def _made_by(lines: list[str], outcome: Outcome) -> list[str]:

@@ -12,8 +12,8 @@ import numpy as np
 from napari_scsc._types import Array
 from napari_scsc.model.basis import Basis
 from napari_scsc.model.threads import single_threaded
+from napari_scsc.restore.groups import group_kernels
 from napari_scsc.restore.groups.draft import draft
-from napari_scsc.restore.groups.kernels import kernels
 from napari_scsc.restore.groups.patches import PatchGrid
 
 _PARTS = 8  # of the references of a pass; a fixed number, so that the sums do not depend on threads
@@ -72,7 +72,7 @@ class Chain:
         self._basis, self._passes = basis, passes
         self._map = map if executor is None else executor.map
         self._tick = tick or (lambda: None)
-        self._kernels = kernels.get()
+        self._kernels = group_kernels.get()
 
     def denoise(self, sample: Array, sigma: float, wanted: Array | None = None) -> Array:
         """Take white noise of level ``sigma`` away; each patch of the result lies in the basis.
