@@ -21,7 +21,7 @@ from qtpy.QtGui import QColor, QPalette, QWheelEvent
 from qtpy.QtWidgets import QApplication, QFileDialog
 
 from napari_scsc.data.pictures import diverging
-from napari_scsc.model.updates import Update
+from napari_scsc.model.updates import SampleUpdate
 from napari_scsc.plugin.plots import Plots
 from napari_scsc.plugin.plots.content import Ranking
 from napari_scsc.restore.explain import Explanation
@@ -43,7 +43,7 @@ def make_update(shape=(6, 5, 5), n_filters=9, sample=1, **changes):
         "iterations": 3,
         "converged": True,
     }
-    return Update(**{**values, **changes})
+    return SampleUpdate(**{**values, **changes})
 
 
 def make_explanation(parts=(0.5, -0.2, 0.1), **changes):

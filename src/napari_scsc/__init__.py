@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from napari_scsc.model.lattice import LatticeSCSC
     from napari_scsc.model.scsc import SCSC
     from napari_scsc.model.settings import Relative
-    from napari_scsc.model.updates import Code, Update, ZeroCodeWarning
+    from napari_scsc.model.updates import Code, SampleUpdate, ZeroCodeWarning
     from napari_scsc.noise.model import Noise
     from napari_scsc.plugin.session import open
     from napari_scsc.restore.api import (
@@ -49,7 +49,7 @@ _HOMES = {
     "RestoreUpdate": "run.updates",
     "RunInterrupted": "errors",
     "SCSC": "model.scsc",
-    "Update": "model.updates",
+    "SampleUpdate": "model.updates",
     "ZeroCodeWarning": "model.updates",
     "denoise": "restore.api",
     "encode": "restore.api",
@@ -97,7 +97,7 @@ __all__ = [
     "RestorationWarning",
     "RestoreUpdate",
     "RunInterrupted",
-    "Update",
+    "SampleUpdate",
     "ZeroCodeWarning",
     "__version__",
     "denoise",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from numpy.typing import NDArray
@@ -12,8 +11,6 @@ Array = NDArray[Any]
 
 Region = tuple[slice, ...]
 """A box of an array: one slice an axis."""
-
-Tick = Callable[[], None]
 
 LayerData = tuple[Any, dict[str, Any], str]
 """A layer as napari's readers give it: data, arguments, and the type of the layer."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from napari_scsc._types import Tick
+from napari_scsc.cancellation import NEVER, Cancellation
 from napari_scsc.checks import check_choice, check_float, check_int
 from napari_scsc.data.axes import Axes
 from napari_scsc.data.samples import check_bank
@@ -64,7 +64,7 @@ def iter_learn(
     every: int | None = 50,
     every_seconds: float | None = 60.0,
     resume: bool = False,
-    tick: Tick | None = None,
+    cancellation: Cancellation = NEVER,
 ) -> Updates:
     """Learn base filters online from tiles of images, yielding an update after each tile.
 
@@ -175,4 +175,6 @@ def iter_learn(
     if checkpoint is not None:
         keeper = Keeper(request, Path(checkpoint), every, every_seconds, resume)
     run = executor_for(n_jobs, request.batch)
-    return hold_to_one_thread(explain_failures(updates_of(request, run, keeper, tick), keeper))
+    return hold_to_one_thread(
+        explain_failures(updates_of(request, run, keeper, cancellation), keeper)
+    )

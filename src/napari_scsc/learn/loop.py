@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from napari_scsc._types import Array, Region, Tick
+from napari_scsc._types import Array, Region
+from napari_scsc.cancellation import Cancellation
 from napari_scsc.data.samples import ImageSamples, draw_tiles, open_samples
 from napari_scsc.errors import RunInterrupted
 from napari_scsc.learn.checkpoint import Keeper, Progress
@@ -79,7 +80,7 @@ class _Batch:
 
 
 def updates_of(
-    request: Request, run: Executor, keeper: Keeper | None, tick: Tick | None
+    request: Request, run: Executor, keeper: Keeper | None, cancellation: Cancellation
 ) -> Updates:
     progress = keeper.progress() if keeper else None
     start = progress.drawn if progress else 0
@@ -87,18 +88,17 @@ def updates_of(
         request.sources, request.grids, request.draws(start), run, request.draw
     )
     if progress is None:
-        first = _first_tiles(tiles, run, tick)
+        first = _first_tiles(tiles, run, cancellation)
         tiles = itertools.chain([(one.source, one.tile) for one in first], tiles)
-        progress = yield from _beginning(request, run, first, tick)
+        progress = yield from _beginning(request, run, first, cancellation)
         del first
     else:
         yield from map(_told, progress.noises)
     total = request.total
     with closing(read_ahead(_batches(request, progress, tiles, run))) as batches:
         for batch in batches:
-            if tick:
-                tick()
-            found = progress.model.learn(batch.samples, run, tick) if batch.samples else []
+            cancellation.check()
+            found = progress.model.learn(batch.samples, run, cancellation) if batch.samples else []
             progress.drawn = batch.last
             progress.n_learned += len(found)
             if keeper:
@@ -145,19 +145,18 @@ _NOTHING = np.array(np.nan)  # stands for a tile that is not used, and need not 
 
 
 def _first_tiles(
-    tiles: Iterator[tuple[int, Any]], run: Executor, tick: Tick | None
+    tiles: Iterator[tuple[int, Any]], run: Executor, cancellation: Cancellation
 ) -> list[_First]:
     """The first tiles; there are more of them only if something is missing in all."""
     first: list[_First] = []
     while not any(one.is_usable for one in first):
         several = []
         for pair in itertools.islice(tiles, _FIRST):
-            if tick:
-                tick()
+            cancellation.check()
             several.append(pair)
         if not several:
             raise ValueError("every tile of the images has missing values: inpaint them first")
-        values = run.gather([tile for _, tile in several], tick)
+        values = run.gather([tile for _, tile in several], cancellation)
         for (source, tile), own in zip(several, values, strict=True):
             usable = is_usable(own)
             if not usable and len(first) >= _FIRST:
@@ -167,7 +166,7 @@ def _first_tiles(
 
 
 def _beginning(
-    request: Request, run: Executor, first: list[_First], tick: Tick | None
+    request: Request, run: Executor, first: list[_First], cancellation: Cancellation
 ) -> Generator[RestoreUpdate, None, Progress]:
     """Find the noise of the images, and what to learn, from the first tiles."""
     noises = []
@@ -177,7 +176,7 @@ def _beginning(
         elif len(request.sources) == 1:
             noise = _noise_in(source, [one.values for one in first[:_FIRST]])
         else:
-            noise = _noise_in(source, _tiles_of(request, number, run, tick))
+            noise = _noise_in(source, _tiles_of(request, number, run, cancellation))
         noises.append(noise)
         yield _told(noise)
     working = [WorkingValues(s, n) for s, n in zip(request.sources, noises, strict=True)]
@@ -194,14 +193,15 @@ def _told(noise: Noise) -> RestoreUpdate:
     return RestoreUpdate("noise", 0.0, f"noise level {noise.sigma:.3g}", noise=noise)
 
 
-def _tiles_of(request: Request, number: int, run: Executor, tick: Tick | None) -> list[Array]:
+def _tiles_of(
+    request: Request, number: int, run: Executor, cancellation: Cancellation
+) -> list[Array]:
     """The first tiles of one of several images."""
-    if tick:
-        tick()
+    cancellation.check()
     sources, grids = [request.sources[number]], [request.grids[number]]
     order = tile_order(grids, request.tiles, seed=request.seed)
     draws = itertools.islice(order, _FIRST)
-    return run.gather([tile for _, tile in read_tiles(sources, grids, draws, run)], tick)
+    return run.gather([tile for _, tile in read_tiles(sources, grids, draws, run)], cancellation)
 
 
 def _noise_in(source: ImageSamples, tiles: list[Array]) -> Noise:
@@ -232,7 +232,7 @@ def _batches(
 
 
 def learning(
-    tiles: list[Array], source: ImageSamples, sigma: float, seed: int, tick: Tick | None
+    tiles: list[Array], source: ImageSamples, sigma: float, seed: int, cancellation: Cancellation
 ) -> Generator[RestoreUpdate, None, FilterBank]:
     """Learn base filters from tiles (C, *shift) in working values; return them as a bank."""
     mixtures = mixtures_above_noise(tiles, sigma)
@@ -241,7 +241,7 @@ def learning(
     model = Lattice(learner, mixtures, source)
     mixed = (np.tensordot(mixtures, tile, axes=1) for tile in tiles)
     peak = _peak(tiles)
-    for number, update in enumerate(learner.iter_fit(mixed, tick=tick), 1):
+    for number, update in enumerate(learner.iter_fit(mixed, cancellation=cancellation), 1):
         found = model.bank
         yield RestoreUpdate(
             "learn",

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from scipy import ndimage
 
-from napari_scsc._types import Array, Tick
+from napari_scsc._types import Array
+from napari_scsc.cancellation import Cancellation
 from napari_scsc.data.samples import ImageSamples
 from napari_scsc.learn.request import Request
 from napari_scsc.model.bank import FilterBank
@@ -22,7 +23,7 @@ from napari_scsc.model.container import reporting_damage
 from napari_scsc.model.lattice import LatticeSCSC
 from napari_scsc.model.scsc import SCSC
 from napari_scsc.model.threads import Executor, single_threaded
-from napari_scsc.model.updates import Update, ZeroCodeWarning
+from napari_scsc.model.updates import SampleUpdate, ZeroCodeWarning
 from napari_scsc.noise.working import WorkingValues
 
 _FAINTEST = 1e-3  # of the range of an image: noise that is assumed where there is none
@@ -74,9 +75,9 @@ class Lattice:
         """What makes a sample of a tile."""
         return partial(_mix_tile, working=working, mixtures=self._mixtures)
 
-    def learn(self, samples: list[Any], run: Executor, tick: Tick | None) -> list[Update]:
+    def learn(self, samples: list[Any], run: Executor, cancellation: Cancellation) -> list[SampleUpdate]:
         """Learn from a batch."""
-        return self.learner.learn_batch(samples, run, tick)
+        return self.learner.learn_batch(samples, run, cancellation)
 
     def checkpoint(self, path: Path, notes: dict[str, Any]) -> None:
         """Write the state, with notes."""
@@ -128,10 +129,10 @@ class Paper:
         joint, longest = self._source.joint, self._longest
         return partial(_split_tile, working=working, joint=joint, longest=longest)
 
-    def learn(self, samples: list[Any], run: Executor, tick: Tick | None) -> list[Update]:
+    def learn(self, samples: list[Any], run: Executor, cancellation: Cancellation) -> list[SampleUpdate]:
         """Learn from a batch."""
         with ignore_zero_codes():
-            return self.learner.learn_batch(samples, run, tick)
+            return self.learner.learn_batch(samples, run, cancellation)
 
     def checkpoint(self, path: Path, notes: dict[str, Any]) -> None:
         """Write the state, with notes."""

@@ -15,14 +15,15 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from napari_scsc.__about__ import __version__
-from napari_scsc._types import Array, Tick
+from napari_scsc._types import Array
+from napari_scsc.cancellation import NEVER, Cancellation
 from napari_scsc.checks import check_float, check_int, check_sample
 from napari_scsc.model import container
 from napari_scsc.model.bank import FilterBank
 from napari_scsc.model.container import reporting_damage
 from napari_scsc.model.settings import filter_lengths
 from napari_scsc.model.threads import Executor, ThreadExecutor, single_threaded
-from napari_scsc.model.updates import Update
+from napari_scsc.model.updates import SampleUpdate
 
 _KIND = "napari-scsc lattice checkpoint"
 _VERSION = 1
@@ -136,8 +137,8 @@ class LatticeSCSC:
         *,
         batch: int = 1,
         n_jobs: int = 1,
-        tick: Tick | None = None,
-    ) -> Iterator[Update]:
+        cancellation: Cancellation = NEVER,
+    ) -> Iterator[SampleUpdate]:
         """Learn as ``fit`` does, yielding an update after each sample.
 
         Parameters
@@ -153,20 +154,22 @@ class LatticeSCSC:
             Called before each sample; it may raise to cancel.
         """
         batch = check_int("batch", batch, 1)
-        return self._updates(iter(samples), batch, ThreadExecutor(n_jobs), tick)
+        return self._updates(iter(samples), batch, ThreadExecutor(n_jobs), cancellation)
 
     def _updates(
-        self, samples: Iterator[Any], batch: int, run: Executor, tick: Tick | None
-    ) -> Iterator[Update]:
+        self, samples: Iterator[Any], batch: int, run: Executor, cancellation: Cancellation
+    ) -> Iterator[SampleUpdate]:
         while several := list(islice(samples, batch)):
             for _ in several:
-                if tick:
-                    tick()
+                cancellation.check()
             yield from self.learn_batch(several, run)
 
     def learn_batch(
-        self, samples: Sequence[Any], run: Executor | None = None, tick: Tick | None = None
-    ) -> list[Update]:
+        self,
+        samples: Sequence[Any],
+        run: Executor | None = None,
+        cancellation: Cancellation = NEVER,
+    ) -> list[SampleUpdate]:
         """Learn from several samples, then update the filters.
 
         Their moments are added in their order, so that it does not matter who computed them:
@@ -177,14 +180,14 @@ class LatticeSCSC:
         cut = partial(_cut, seed=self.seed, support=self.filter_shape, n_joint=self.n_joint)
         numbers = range(self.n_seen, self.n_seen + len(samples))
         cuts = run.map(cut, samples, numbers)
-        self._take_in(run.gather(run.map(_second_moments, cuts), tick))
+        self._take_in(run.gather(run.map(_second_moments, cuts), cancellation))
         with single_threaded():
             filters = self._publish()
         code = partial(_code, filters=filters, n_flat=self.bank.n_base - len(filters))
-        coded = run.gather(run.map(partial(code, sigma=self.sigma), cuts), tick)
+        coded = run.gather(run.map(partial(code, sigma=self.sigma), cuts), cancellation)
         self._seconds += time.perf_counter() - start
         return [
-            Update(
+            SampleUpdate(
                 sample=number + 1,
                 B=self.bank.filters,
                 W=c.weights,

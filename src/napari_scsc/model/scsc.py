@@ -14,7 +14,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from napari_scsc._types import Array, Tick
+from napari_scsc._types import Array
+from napari_scsc.cancellation import NEVER, Cancellation
 from napari_scsc.checks import check_float, check_int, check_sample
 from napari_scsc.model.bank import FilterBank
 from napari_scsc.model.settings import Relative, Settings, Weights, filter_lengths, from_json
@@ -24,7 +25,7 @@ from napari_scsc.model.solver.problem_pool import ProblemPool
 from napari_scsc.model.solver.prox import Ball
 from napari_scsc.model.state import State, check_joint, place, starting_weights
 from napari_scsc.model.threads import Executor, ThreadExecutor, single_threaded
-from napari_scsc.model.updates import Code, Update, ZeroCodeWarning
+from napari_scsc.model.updates import Code, SampleUpdate, ZeroCodeWarning
 
 
 class SCSC:
@@ -172,8 +173,8 @@ class SCSC:
         *,
         batch: int = 1,
         n_jobs: int = 1,
-        tick: Tick | None = None,
-    ) -> Iterator[Update]:
+        cancellation: Cancellation = NEVER,
+    ) -> Iterator[SampleUpdate]:
         """Learn as ``fit`` does, yielding an update after each sample.
 
         Parameters
@@ -197,19 +198,27 @@ class SCSC:
             raise ValueError(
                 f"passes is {passes}, but samples can be gone through only once: pass a list"
             )
-        return self._updates(samples, passes, batch, run, tick)
+        return self._updates(samples, passes, batch, run, cancellation)
 
     def _updates(
-        self, samples: Iterable[Any], passes: int, batch: int, run: Executor, tick: Tick | None
-    ) -> Iterator[Update]:
+        self,
+        samples: Iterable[Any],
+        passes: int,
+        batch: int,
+        run: Executor,
+        cancellation: Cancellation,
+    ) -> Iterator[SampleUpdate]:
         for _ in range(passes):
             remaining = iter(samples)
             while several := list(islice(remaining, batch)):
-                yield from self.learn_batch(several, run, tick)
+                yield from self.learn_batch(several, run, cancellation)
 
     def learn_batch(
-        self, samples: Sequence[Any], run: Executor | None = None, tick: Tick | None = None
-    ) -> list[Update]:
+        self,
+        samples: Sequence[Any],
+        run: Executor | None = None,
+        cancellation: Cancellation = NEVER,
+    ) -> list[SampleUpdate]:
         """Code all samples with the same filters, then update the filters.
 
         Their terms are added in their order, so that it does not matter who coded them: ``run``
@@ -228,10 +237,10 @@ class SCSC:
             filters=state.step.filters,
             start=state.mean_weights,
             problems=self._problems if run.is_here else None,
-            tick=tick if run.is_here else None,
+            cancellation=cancellation if run.is_here else NEVER,
         )
         with single_threaded():
-            coded = run.gather(run.map(work, pairs), tick)
+            coded = run.gather(run.map(work, pairs), cancellation)
             # From here on the samples count: if the filter step is interrupted, the filters are
             # those of before, and the next sample brings them up to date.
             self._state = state
@@ -244,7 +253,7 @@ class SCSC:
         for c in coded:
             _warn_of_silence(c.silence, stacklevel=4)
         return [
-            Update(
+            SampleUpdate(
                 sample=state.n_seen - len(coded) + i,
                 B=state.step.filters.copy(),
                 W=c.weights,
@@ -268,7 +277,7 @@ class SCSC:
         max_iter: int | None = None,
         tol: float | None = None,
         *,
-        tick: Tick | None = None,
+        cancellation: Cancellation = NEVER,
         warn: bool = True,
     ) -> Code:
         """Code a sample of any size with the filters as they are; mask: True where measured.
@@ -286,7 +295,7 @@ class SCSC:
         start = starting_weights(settings, bank)
         with single_threaded(), self._problems.borrow(geometry, bank.filters) as problem:
             problem.set_sample(array, known)
-            solution, silence = _solve(problem, settings, start, max_iter, tol, tick)
+            solution, silence = _solve(problem, settings, start, max_iter, tol, cancellation)
             problem.reconstruct()
             reconstruction = geometry.crop(problem.residual)
         if warn:
@@ -359,13 +368,15 @@ def _code_for_learning(
     filters: Array,
     start: Array | None,
     problems: ProblemPool | None,
-    tick: Tick | None,
+    cancellation: Cancellation,
 ) -> _Coded:
     problems = problems or _shared_problems(settings.n_base, settings.dtype)
     x, mask = place(*pair, geometry)
     with single_threaded(), problems.borrow(geometry, filters) as problem:
         problem.set_sample(x, mask)
-        solution, silence = _solve(problem, settings, start, settings.max_iter, settings.tol, tick)
+        solution, silence = _solve(
+            problem, settings, start, settings.max_iter, settings.tol, cancellation
+        )
         maps, sample, reconstruction = problem.statistics()
         error = problem.mask * (problem.sample - reconstruction)
         square = float(np.einsum("cp,cp->", error, error, dtype=np.float64))
@@ -408,7 +419,7 @@ def _solve(
     start: Array | None,
     max_iter: int,
     tol: float,
-    tick: Tick | None = None,
+    cancellation: Cancellation = NEVER,
 ) -> tuple[code.Solution, str]:
     """Code the sample in the problem; the text says why the code is all zero, if it is."""
     beta = settings.beta
@@ -423,7 +434,7 @@ def _solve(
         max_iter=max_iter,
         tol=tol,
         fixed_weights=settings.weights == "shared",
-        tick=tick,
+        cancellation=cancellation,
     )
     if not math.isfinite(solution.objective[-1]):
         raise FloatingPointError("coding a sample overflowed: scale the data down")

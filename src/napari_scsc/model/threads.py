@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 from threadpoolctl import ThreadpoolController
 
-from napari_scsc._types import Tick
+from napari_scsc.cancellation import NEVER, Cancellation
 from napari_scsc.checks import check_int
 
 
@@ -33,7 +33,7 @@ class Executor(Protocol):
     def map(self, function: Callable[..., Any], *columns: Iterable[Any]) -> list[Any]:
         """Call the function as ``map`` does; the results are for ``gather``, or another ``map``."""
 
-    def gather(self, results: list[Any], tick: Tick | None = None) -> list[Any]:
+    def gather(self, results: list[Any], cancellation: Cancellation = NEVER) -> list[Any]:
         """The values of results of ``map``, in their order; waits for them, ticking meanwhile."""
 
 
@@ -53,7 +53,7 @@ class ThreadExecutor:
         with ThreadPoolExecutor(min(self.n_jobs, len(rows))) as pool:
             return list(pool.map(function, *zip(*rows, strict=True)))
 
-    def gather(self, results: list[Any], tick: Tick | None = None) -> list[Any]:
+    def gather(self, results: list[Any], cancellation: Cancellation = NEVER) -> list[Any]:
         """The results, which are there already."""
         return results
 

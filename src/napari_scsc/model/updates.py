@@ -12,7 +12,7 @@ class ZeroCodeWarning(UserWarning):
 
 
 @dataclass(frozen=True, slots=True)
-class Update:
+class SampleUpdate:
     """What one sample changed. Its arrays are copies: nobody writes to them any more.
 
     Attributes

@@ -17,7 +17,7 @@ import numpy as np
 from napari_scsc import iter_denoise, iter_inpaint, samples
 from napari_scsc._types import Array
 from napari_scsc.data import pictures
-from napari_scsc.model.updates import Update
+from napari_scsc.model.updates import SampleUpdate
 from napari_scsc.restore.groups import group_kernels
 from napari_scsc.run.updates import Updates
 
@@ -139,7 +139,7 @@ def _without_window(folder: Path) -> None:
     )
 
 
-def _run(updates: Updates, what: str) -> tuple[Array, Update]:
+def _run(updates: Updates, what: str) -> tuple[Array, SampleUpdate]:
     """Go through the updates as the dock does; return the result and the last learned filters."""
     start = time.perf_counter()
     learned = None

@@ -12,7 +12,7 @@ from napari.qt.threading import create_worker
 from napari.utils import cancelable_progress
 from qtpy.QtCore import QObject, Signal
 
-from napari_scsc.model.updates import Update
+from napari_scsc.model.updates import SampleUpdate
 from napari_scsc.run.updates import RestoreUpdate, Updates
 
 _EVERY = 0.08  # seconds between two reports: no more than the screen can show
@@ -29,7 +29,7 @@ class Report:
     update: RestoreUpdate
     changed: bool
     """Whether a part of the result was written meanwhile."""
-    learned: tuple[Update, ...] = ()
+    learned: tuple[SampleUpdate, ...] = ()
     """What each of the samples learned from meanwhile gave."""
 
 
@@ -83,7 +83,7 @@ def _working(
     """In the worker's thread. Raises nothing: napari swallows RuntimeErrors of generators."""
     last: RestoreUpdate | None = None
     changed = False
-    learned: list[Update] = []
+    learned: list[SampleUpdate] = []
     said = 0.0
     try:
         for update in start(control.tick):

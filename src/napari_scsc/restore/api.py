@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from napari_scsc._types import Tick
+from napari_scsc.cancellation import NEVER, Cancellation
 from napari_scsc.checks import check_float
 from napari_scsc.choices import Quality
 from napari_scsc.data.axes import Axes
@@ -100,7 +100,7 @@ def iter_encode(
     n_jobs: int | None = None,
     memory: int | str | None = None,
     resume: bool = False,
-    tick: Tick | None = None,
+    cancellation: Cancellation = NEVER,
 ) -> Updates:
     """Code as ``encode`` does, yielding updates; the last one holds the codes.
 
@@ -126,7 +126,7 @@ def iter_encode(
     check_sigma(options.sigma, source)
     check_bank(bank, source)
     folder = PartialFolder(options.out, source, options, "encode", beta=beta, start=_start_of(bank))
-    return hold_to_one_thread(encode_updates(source, bank, beta, options, folder, tick))
+    return hold_to_one_thread(encode_updates(source, bank, beta, options, folder, cancellation))
 
 
 def denoise(
@@ -223,7 +223,7 @@ def iter_denoise(
     out: Any = None,
     memory: int | str | None = None,
     resume: bool = False,
-    tick: Tick | None = None,
+    cancellation: Cancellation = NEVER,
 ) -> Updates:
     """Denoise as ``denoise`` does, yielding updates; the last one holds the result.
 
@@ -242,7 +242,7 @@ def iter_denoise(
         memory=memory,
         resume=resume,
     )
-    return _begin(image, kind, axes, options, True, tick)
+    return _begin(image, kind, axes, options, True, cancellation)
 
 
 def inpaint(
@@ -321,7 +321,7 @@ def iter_inpaint(
     out: Any = None,
     memory: int | str | None = None,
     resume: bool = False,
-    tick: Tick | None = None,
+    cancellation: Cancellation = NEVER,
 ) -> Updates:
     """Inpaint as ``inpaint`` does, yielding updates; the last one holds the result.
 
@@ -352,7 +352,7 @@ def iter_inpaint(
         check_bank(options.bank, source)
     check_out(out, source)
     workspace = open_result_folder(source, options, "inpaint")
-    return hold_to_one_thread(inpaint_updates(source, options, workspace, tick))
+    return hold_to_one_thread(inpaint_updates(source, options, workspace, cancellation))
 
 
 def estimate_noise(

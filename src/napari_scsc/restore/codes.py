@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from napari_scsc.__about__ import __version__
-from napari_scsc._types import Array, Region, Tick
+from napari_scsc._types import Array, Region
+from napari_scsc.cancellation import NEVER, Cancellation
 from napari_scsc.checks import check_choice, check_float, check_int
 from napari_scsc.data.axes import Axes
 from napari_scsc.data.image import wrap_image
@@ -65,7 +66,7 @@ def encode_updates(
     beta: float | None,
     options: Options,
     folder: PartialFolder,
-    tick: Tick | None,
+    cancellation: Cancellation,
 ) -> Updates:
     folder.begin()
     noise = folder.noise(partial(find_noise, source, options.sigma))
@@ -98,20 +99,22 @@ def encode_updates(
     run = BlockRun(source, coder, BlockGrid.of(source, coder), folder.folder, codes._store)
     common = replace(common, stage="encode", bank=bank)
     n_jobs = options.at_a_time(coder.memory)
-    for update in fill_store(run, _coded, common, n_jobs, tick):
+    for update in fill_store(run, _coded, common, n_jobs, cancellation):
         if update.stage == "done":
             folder.publish(codes.path)
             update = replace(update, result=open_codes(folder.path))
         yield update
 
 
-def _coded(source: ImageSamples, coder: Coder, block: RestoredBlock, tick: Tick) -> Any:
+def _coded(
+    source: ImageSamples, coder: Coder, block: RestoredBlock, cancellation: Cancellation
+) -> Any:
     """What is kept of a block."""
     from scipy import sparse
 
     from napari_scsc.io.codes import Coded
 
-    smooth, code = coder.code(source, block.index, block.tile.region, tick)
+    smooth, code = coder.code(source, block.index, block.tile.region, cancellation)
     settings = coder.model.settings
     if code is None:  # nothing of it is known
         ends = np.zeros(settings.n_filters + 1, np.int64)
@@ -413,7 +416,7 @@ class _Decoder(TileRestorer):
         index: tuple[int, ...],
         part: Region,
         executor: Executor | None = None,
-        tick: Tick | None = None,
+        cancellation: Cancellation = NEVER,
     ) -> Iterator[tuple[float, Array]]:
         """What the code of the block says."""
         yield 1.0, self.codes.estimate(self.codes._grid.number(index, part))

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from napari_scsc._types import Array, Region, Tick
+from napari_scsc._types import Array, Region
+from napari_scsc.cancellation import NEVER, Cancellation
 from napari_scsc.choices import Quality
 from napari_scsc.data.samples import ImageSamples, check_bank, open_samples
 from napari_scsc.learn.loop import learning, places_to_learn_from
@@ -32,7 +33,7 @@ _LOOK = 1 << 22  # values that a first look takes no time for
 
 
 def _begin(
-    image: Any, kind: Any, axes: Any, options: Options, watched: bool, tick: Tick | None
+    image: Any, kind: Any, axes: Any, options: Options, watched: bool, cancellation: Cancellation
 ) -> Updates:
     """``watched``: somebody wants to see something soon."""
     source = open_samples(image, None, kind, axes)
@@ -47,7 +48,7 @@ def _begin(
         check_bank(options.bank, source)
     check_out(options.out, source)
     workspace = open_result_folder(source, options, "denoise")
-    return hold_to_one_thread(_updates(source, options, workspace, watched, tick))
+    return hold_to_one_thread(_updates(source, options, workspace, watched, cancellation))
 
 
 def _updates(
@@ -55,7 +56,7 @@ def _updates(
     options: Options,
     workspace: ResultFolder | None,
     watched: bool,
-    tick: Tick | None,
+    cancellation: Cancellation,
 ) -> Updates:
     if workspace:
         workspace.begin()
@@ -77,25 +78,25 @@ def _updates(
     working = WorkingValues(source, noise)
     sigma = working.sigma * options.strength
     if options.method != "scsc":
-        coder, learned = yield from denoising(source, working, sigma, options, tick)
+        coder, learned = yield from denoising(source, working, sigma, options, cancellation)
         common = replace(found, stage="restore", bank=learned)
-        yield from write_result(source, coder, common, options, workspace, tick)
+        yield from write_result(source, coder, common, options, workspace, cancellation)
         return
     bank = options.bank or (workspace.bank() if workspace else None)
     if bank is None:
         if watched and workspace is None and not (options.out is None and source.image.is_lazy):
-            yield from _first_look(source, working, sigma, found, tick)
+            yield from _first_look(source, working, sigma, found, cancellation)
         tiles = [
             working.to_work(source.read(*place))
             for place in places_to_learn_from(source, options.seed)
         ]
-        bank = yield from learning(tiles, source, sigma, options.seed, tick)
+        bank = yield from learning(tiles, source, sigma, options.seed, cancellation)
     if workspace:
         workspace.keep_bank(bank)
     memory = options.tile_memory
     restorer = Denoiser.of(bank, source, working, sigma, options.quality, memory)
     common = replace(found, stage="restore", bank=bank)
-    yield from write_result(source, restorer, common, options, workspace, tick)
+    yield from write_result(source, restorer, common, options, workspace, cancellation)
 
 
 def _first_look(
@@ -103,7 +104,7 @@ def _first_look(
     working: WorkingValues,
     sigma: float,
     found: RestoreUpdate,
-    tick: Tick | None,
+    cancellation: Cancellation,
 ) -> Updates:
     """A draft with general filters, where it is a matter of moments."""
     bank = general_bank_for(source.joint, source.shift)
@@ -112,7 +113,7 @@ def _first_look(
     restorer = Denoiser.of(bank, source, working, sigma, "draft")
     whole = tuple(slice(0, n) for n in source.shift)
     for index in source.samples():
-        *_, (_, estimate) = restorer.estimates(source, index, whole, None, tick)
+        *_, (_, estimate) = restorer.estimates(source, index, whole, None, cancellation)
         values = restorer.finished(source, index, whole, estimate)
         region = source.region(index, whole)
         yield replace(found, stage="look", message="a first look", region=region, values=values)
@@ -153,7 +154,7 @@ class Denoiser(TileRestorer):
         index: tuple[int, ...],
         part: Region,
         executor: Executor | None = None,
-        tick: Tick | None = None,
+        cancellation: Cancellation = NEVER,
     ) -> Iterator[tuple[float, Array]]:
         """The mean of the bases so far, after each pass."""
         work = self.working.to_work(source.read(index, part))
@@ -167,7 +168,7 @@ class Denoiser(TileRestorer):
         total = sum(own.n_passes for own in self.passes)
         seen = 0
         for basis, passes in zip(self.bases, self.passes, strict=True):
-            chain = Chain(basis, passes, executor, tick)
+            chain = Chain(basis, passes, executor, cancellation)
             for estimate in chain.estimates(mixed, self.sigma):
                 seen += 1
                 yield seen / total, self.bases[0].back(np.mean([*done, estimate], axis=0))

@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from napari_scsc._types import Array, Region, Tick
+from napari_scsc._types import Array, Region
+from napari_scsc.cancellation import NEVER, Cancellation
 from napari_scsc.choices import Quality
 from napari_scsc.data.samples import ImageSamples
 from napari_scsc.learn.loop import TILES, learning, places_to_learn_from
@@ -54,7 +55,10 @@ def _check_samples(source: ImageSamples) -> None:
 
 
 def inpaint_updates(
-    source: ImageSamples, options: Options, workspace: ResultFolder | None, tick: Tick | None
+    source: ImageSamples,
+    options: Options,
+    workspace: ResultFolder | None,
+    cancellation: Cancellation,
 ) -> Updates:
     if workspace:
         workspace.begin()
@@ -68,9 +72,11 @@ def inpaint_updates(
     yield common
 
     if options.method != "scsc":
-        coder, learned = yield from inpainting(source, working, level, options, tick, sigma == 0)
+        coder, learned = yield from inpainting(
+            source, working, level, options, cancellation, sigma == 0
+        )
         common = replace(common, stage="restore", bank=learned)
-        yield from write_result(source, coder, common, options, workspace, tick)
+        yield from write_result(source, coder, common, options, workspace, cancellation)
         return
     tiles = _tiles_with_something_known(source, working, options.seed)
     common = replace(common, remarks=(*common.remarks, *_doubt(tiles)))
@@ -82,7 +88,7 @@ def inpaint_updates(
     bank = options.bank or (workspace.bank() if workspace else None)
     if bank is None:
         filled = [_guess(values, known, errors, levels[-1]) for values, known in tiles]
-        bank = yield from learning(filled, source, levels[-1], options.seed, tick)
+        bank = yield from learning(filled, source, levels[-1], options.seed, cancellation)
     if workspace:
         workspace.keep_bank(bank)
     restorer = Inpainter.of(
@@ -97,7 +103,7 @@ def inpaint_updates(
         options.tile_memory,
     )
     common = replace(common, stage="restore", bank=bank)
-    yield from write_result(source, restorer, common, options, workspace, tick)
+    yield from write_result(source, restorer, common, options, workspace, cancellation)
 
 
 def _doubt(tiles: Sequence[tuple[Array, Array]]) -> tuple[str, ...]:
@@ -158,7 +164,7 @@ class Inpainter(TileRestorer):
         index: tuple[int, ...],
         part: Region,
         executor: Executor | None = None,
-        tick: Tick | None = None,
+        cancellation: Cancellation = NEVER,
     ) -> Iterator[tuple[float, Array]]:
         """The missing values after each round."""
         values, known = _read(source, self.working, index, part)
@@ -183,7 +189,7 @@ class Inpainter(TileRestorer):
             self.levels,
             self.noise,
             executor,
-            tick,
+            cancellation,
         )
         for number, estimate in enumerate(rounds, 1):
             yield number / len(self.levels), estimate
@@ -229,7 +235,7 @@ def _rounds(
     levels: Array,
     noise: float,
     executor: Any,
-    tick: Tick | None,
+    cancellation: Cancellation,
 ) -> Iterator[Array]:
     """Estimates of a tile (C, *shift), each better than the one before."""
     x = guess
@@ -237,7 +243,7 @@ def _rounds(
     wanted = None if noise > 0 else np.asarray(~known.all(axis=0))
     for number, level in enumerate(levels):
         few = basis.narrowed(x, level)
-        chain = Chain(few, passes, executor, tick)
+        chain = Chain(few, passes, executor, cancellation)
         estimate = few.back(chain.denoise(few.project(x), level, wanted))
         last = number == len(levels) - 1
         moved = estimate if last else x + np.float32(_FURTHER) * (estimate - x)

@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import replace
 from typing import Any
 
-from napari_scsc._types import Tick
+from napari_scsc.cancellation import Cancellation
 from napari_scsc.data.samples import ImageSamples
 from napari_scsc.restore.options import Options
 from napari_scsc.run.blending import lazy_result
@@ -29,7 +29,11 @@ class ResultFolder(PartialFolder):
         self._store(source.image.shape)  # refuses axes that the format cannot hold
 
     def write_result(
-        self, restorer: TileRestorer, common: RestoreUpdate, options: Options, tick: Tick | None
+        self,
+        restorer: TileRestorer,
+        common: RestoreUpdate,
+        options: Options,
+        cancellation: Cancellation,
     ) -> Updates:
         """Fill the file block by block; it appears under its name when it is whole."""
         updates = restore_into_store(
@@ -39,7 +43,7 @@ class ResultFolder(PartialFolder):
             self.folder,
             self._store,
             options.at_a_time(restorer.memory),
-            tick,
+            cancellation,
         )
         for update in updates:
             if update.stage != "done":
@@ -78,15 +82,20 @@ def write_result(
     common: RestoreUpdate,
     options: Options,
     workspace: ResultFolder | None,
-    tick: Tick | None,
+    cancellation: Cancellation,
 ) -> Updates:
     """Restore to where the options say: a file, an array, or a dask array for a dask array."""
     if workspace is not None:
-        yield from workspace.restoring(restorer, common, options, tick)
+        yield from workspace.restoring(restorer, common, options, cancellation)
     elif options.out is None and source.image.is_lazy:
         yield finished(common, source.image.like(lazy_result(source, restorer)), Counter())
     else:
         with thread_pool(options.n_jobs) as executor:
             yield from restore_tile_by_tile(
-                source, restorer, common, out=options.out, executor=executor, tick=tick
+                source,
+                restorer,
+                common,
+                out=options.out,
+                executor=executor,
+                cancellation=cancellation,
             )

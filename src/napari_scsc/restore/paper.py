@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from napari_scsc._types import Array, Region, Tick
+from napari_scsc._types import Array, Region
+from napari_scsc.cancellation import NEVER, Cancellation
 from napari_scsc.data.samples import ImageSamples, draw_tiles
 from napari_scsc.learn.models import (
     N_BASE,
@@ -38,10 +39,14 @@ Found = Generator[RestoreUpdate, None, tuple["Coder", FilterBank]]
 
 
 def denoising(
-    source: ImageSamples, working: WorkingValues, sigma: float, options: Options, tick: Tick | None
+    source: ImageSamples,
+    working: WorkingValues,
+    sigma: float,
+    options: Options,
+    cancellation: Cancellation,
 ) -> Found:
     """Denoise by coding: what the filters cannot say in few words is taken for noise."""
-    return (yield from _restoring(source, working, PRICE * sigma, options, tick, False))
+    return (yield from _restoring(source, working, PRICE * sigma, options, cancellation, False))
 
 
 def inpainting(
@@ -49,11 +54,11 @@ def inpainting(
     working: WorkingValues,
     sigma: float,
     options: Options,
-    tick: Tick | None,
+    cancellation: Cancellation,
     keep_known: bool,
 ) -> Found:
     """Inpaint by coding what is known; the code says what is not."""
-    return (yield from _restoring(source, working, price(sigma), options, tick, keep_known))
+    return (yield from _restoring(source, working, price(sigma), options, cancellation, keep_known))
 
 
 def price(sigma: float, levels: float | None = None) -> float:
@@ -66,13 +71,13 @@ def _restoring(
     working: WorkingValues,
     beta: float,
     options: Options,
-    tick: Tick | None,
+    cancellation: Cancellation,
     keep_known: bool,
 ) -> Found:
     weights: Weights = "identity" if options.method == "ocsc-paper" else "sample"
     bank = options.bank
     if bank is None:
-        bank = yield from _learned(source, working, beta, weights, options.seed, tick)
+        bank = yield from _learned(source, working, beta, weights, options.seed, cancellation)
     coder = Coder.of(bank, source, working, beta, options.tile_memory, weights, keep_known)
     return coder, coder.bank
 
@@ -121,28 +126,31 @@ class Coder(TileRestorer):
         index: tuple[int, ...],
         part: Region,
         executor: Executor | None = None,
-        tick: Tick | None = None,
+        cancellation: Cancellation = NEVER,
     ) -> Iterator[tuple[float, Array]]:
         """The smooth part, and what the code says."""
-        smooth, code = self.code(source, index, part, tick)
+        smooth, code = self.code(source, index, part, cancellation)
         yield 1.0, smooth if code is None else smooth + code.reconstruction.reshape(smooth.shape)
 
     def code(
-        self, source: ImageSamples, index: tuple[int, ...], part: Region, tick: Tick | None = None
+        self,
+        source: ImageSamples,
+        index: tuple[int, ...],
+        part: Region,
+        cancellation: Cancellation = NEVER,
     ) -> tuple[Array, Code | None]:
         """The smooth part (C, *part) of a tile, and the code of the rest.
 
         None where nothing of the tile is known.
         """
-        if tick:
-            tick()
+        cancellation.check()
         smooth, detail, known = _read(source, self.working, index, part)
         if known is not None and not known.any():
             return smooth, None
         code = self.model.encode(
             detail.reshape(*source.joint, *detail.shape[1:]),
             None if known is None else known.reshape(*source.joint, *known.shape[1:]),
-            tick=tick,
+            cancellation=cancellation,
             warn=False,  # a tile without any code is smooth: that is an answer here
         )
         return smooth, code
@@ -167,7 +175,7 @@ def _learned(
     beta: float,
     weights: Weights,
     seed: int,
-    tick: Tick | None,
+    cancellation: Cancellation,
 ) -> Generator[RestoreUpdate, None, FilterBank]:
     """Filters learned from tiles of the image."""
     n_shift = len(source.shift)
@@ -185,7 +193,7 @@ def _learned(
         max_iter=60,
         seed=seed,
     )
-    yield from _fitting(model, tiles, source.joint, 1, LEARNING, tick)
+    yield from _fitting(model, tiles, source.joint, 1, LEARNING, cancellation)
     return model.bank
 
 
@@ -195,7 +203,7 @@ def _fitting(
     joint: tuple[int, ...],
     passes: int,
     share: float,
-    tick: Tick | None,
+    cancellation: Cancellation,
 ) -> Updates:
     """Learn from tiles of any size, those that are smaller padded with what was not measured."""
     largest = max(tiles, key=lambda t: t[1].size)[1].shape[1:]
@@ -208,7 +216,7 @@ def _fitting(
             np.pad(a, [(0, 0), *short]).reshape(*joint, *largest) for a in (detail, there)
         )
         with ignore_zero_codes():
-            (update,) = model.iter_fit([sample], tick=tick)
+            (update,) = model.iter_fit([sample], cancellation=cancellation)
         yield RestoreUpdate(
             "learn",
             share * (number + 1) / total,

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from napari_scsc._types import Array, Region, Tick
+from napari_scsc._types import Array, Region
+from napari_scsc.cancellation import NEVER, Cancellation
 from napari_scsc.data.image import in_task
 from napari_scsc.data.samples import ImageSamples
 from napari_scsc.data.tiles import Blend, Tile
@@ -16,7 +17,10 @@ from napari_scsc.run.tile_restorer import TileRestorer
 
 
 def estimate_block(
-    source: ImageSamples, restorer: TileRestorer, block: RestoredBlock, tick: Tick | None = None
+    source: ImageSamples,
+    restorer: TileRestorer,
+    block: RestoredBlock,
+    cancellation: Cancellation = NEVER,
 ) -> Array:
     """The estimate (C, *tile) of a block, in working values."""
     with in_task():

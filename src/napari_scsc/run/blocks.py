@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from napari_scsc._types import Tick
+from napari_scsc.cancellation import Cancellation
 from napari_scsc.data.image import in_task
 from napari_scsc.data.samples import ImageSamples
 from napari_scsc.errors import RunInterrupted
@@ -96,7 +96,7 @@ def _restore_block(run: BlockRun, number: int) -> int:
     if target.exists():
         return number
     tick = stop_file_ticker(run.stop_file)
-    estimate = estimate_block(run.source, run.restorer, run.grid.block(number), tick)
+    estimate = estimate_block(run.source, run.restorer, run.grid.block(number), cancellation)
     target.parent.mkdir(exist_ok=True)
     temporary = target.with_name(f"{target.name}.{secrets.token_hex(4)}")
     with open(temporary, "wb") as stream:
@@ -137,7 +137,7 @@ def _fill_place(run: BlockRun, make: Make, number: int) -> None:
     """Write what is made of a block to its place in the store."""
     block, tick = run.grid.block(number), stop_file_ticker(run.stop_file)
     with in_task():
-        made = make(run.source.alone(), run.restorer, block, tick)
+        made = make(run.source.alone(), run.restorer, block, cancellation)
     run.store.write(number, made)
     run.record("blocks", number)
 
@@ -149,7 +149,7 @@ def restore_into_store(
     folder: Path,
     store_for: Callable[[tuple[int, ...]], Any],
     n_jobs: int,
-    tick: Tick | None,
+    cancellation: Cancellation,
 ) -> Updates:
     """Restore into a store, yielding an update whenever chunks were finished.
 
@@ -167,7 +167,7 @@ def restore_into_store(
             (folder / "created").touch()
         remarks: Counter[str] = Counter()
         total = grid.n_blocks + grid.n_chunks
-        for steps in _compute_waves(run, _plan_waves(run), n_jobs, tick, remarks):
+        for steps in _compute_waves(run, _plan_waves(run), n_jobs, cancellation, remarks):
             share = LEARNING + (1 - LEARNING) * steps / total
             yield replace(common, done=share, message=f"step {steps} of {total}")
         run.store.finish()
@@ -175,7 +175,7 @@ def restore_into_store(
 
 
 def fill_store(
-    run: BlockRun, make: Make, common: RestoreUpdate, n_jobs: int, tick: Tick | None
+    run: BlockRun, make: Make, common: RestoreUpdate, n_jobs: int, cancellation: Cancellation
 ) -> Updates:
     """Write what is made of each block to the store of a run, which has a place for each.
 
@@ -183,13 +183,13 @@ def fill_store(
     blend: a block is done when its place is filled.
     """
     with exclusive_lock(run.folder / "lock", f"another run is working on {run.folder}"):
-        yield from _fill_blocks(run, make, common, n_jobs, tick)
+        yield from _fill_blocks(run, make, common, n_jobs, cancellation)
         run.store.finish()
     yield finished(common, run.store, Counter())
 
 
 def _fill_blocks(
-    run: BlockRun, make: Make, common: RestoreUpdate, n_jobs: int, tick: Tick | None
+    run: BlockRun, make: Make, common: RestoreUpdate, n_jobs: int, cancellation: Cancellation
 ) -> Updates:
     from dask import delayed
 
@@ -199,7 +199,7 @@ def _fill_blocks(
     total, done = run.grid.n_blocks, BlockRecords(run).numbers("blocks")
     todo = [n for n in range(total) if n not in done]
     waves = ([fill(shared, make, n) for n in some] for some in _in_waves(todo))
-    for steps in _compute_waves(run, waves, n_jobs, tick, Counter()):
+    for steps in _compute_waves(run, waves, n_jobs, cancellation, Counter()):
         yield replace(common, done=steps / total, message=f"block {steps} of {total}")
 
 
@@ -227,7 +227,11 @@ def _check_same_grid(run: BlockRun) -> None:
 
 
 def _compute_waves(
-    run: BlockRun, waves: Iterable[list[Any]], n_jobs: int, tick: Tick | None, remarks: Counter[str]
+    run: BlockRun,
+    waves: Iterable[list[Any]],
+    n_jobs: int,
+    cancellation: Cancellation,
+    remarks: Counter[str],
 ) -> Iterator[int]:
     """Compute waves of tasks; yield how many steps are done, whenever that has changed."""
     failure: list[BaseException] = []
@@ -255,8 +259,7 @@ def _compute_waves(
     try:
         yield told
         while not ended.is_set():
-            if tick:
-                tick()
+            cancellation.check()
             ended.wait(_SECONDS_BETWEEN_CHECKS)
             steps = records.steps()
             if steps > told:

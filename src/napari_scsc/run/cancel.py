@@ -1,4 +1,4 @@
-"""Cancelling a run in other processes."""
+"""Cancelling work in other processes: a file that tells them to stop."""
 
 from __future__ import annotations
 
@@ -6,24 +6,30 @@ import math
 import time
 from pathlib import Path
 
-from napari_scsc._types import Tick
+from napari_scsc.cancellation import Cancellation, Cancelled
 
-_SECONDS_BETWEEN_CHECKS = 0.2  # seconds between two looks at what is done, and at whether to stop
-
-
-class Stopped(Exception):
-    """Somebody wants no more of it."""
+SECONDS_BETWEEN_CHECKS = 0.2
 
 
-def stop_file_ticker(stop_file: Path) -> Tick:
-    """What a task calls often: it raises when somebody wants to stop."""
-    looked = -math.inf
+class StopFile(Cancellation):
+    """Cancelled as soon as a file exists, which every process of a run can see."""
 
-    def tick() -> None:
-        nonlocal looked
-        if time.monotonic() - looked > _SECONDS_BETWEEN_CHECKS:
-            looked = time.monotonic()
-            if stop_file.exists():
-                raise Stopped
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._last_look = -math.inf
 
-    return tick
+    def cancel(self) -> None:
+        """Make the file."""
+        self.path.touch()
+
+    @property
+    def is_cancelled(self) -> bool:
+        """Whether the file exists."""
+        return self.path.exists()
+
+    def check(self) -> None:
+        """Raise ``Cancelled`` if the file exists; it is not looked for at every call."""
+        if time.monotonic() - self._last_look > SECONDS_BETWEEN_CHECKS:
+            self._last_look = time.monotonic()
+            if self.is_cancelled:
+                raise Cancelled

@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from napari_scsc._types import Region, Tick
+from napari_scsc._types import Region
+from napari_scsc.cancellation import NEVER, Cancellation
 from napari_scsc.data.image import ImageArray, is_xarray, read_masked
 
 _CONNECTION_LOST = "the connection to the scheduler of the cluster was lost"
@@ -72,17 +73,17 @@ class ClusterExecutor:
         with self._telling_what_broke(), self._lock, dask.config.set(quiet):
             return list(self.client.map(function, *map(list, columns), pure=False))
 
-    def compute(self, tasks: list[Any], tick: Tick | None = None) -> list[Any]:
+    def compute(self, tasks: list[Any], cancellation: Cancellation = NEVER) -> list[Any]:
         """The values of dask's delayed calls."""
         with self._telling_what_broke():
             futures = list(self.client.compute(tasks))
-        return self.gather(futures, tick)
+        return self.gather(futures, cancellation)
 
-    def gather(self, results: list[Any], tick: Tick | None = None) -> list[Any]:
+    def gather(self, results: list[Any], cancellation: Cancellation = NEVER) -> list[Any]:
         """The values of futures, and other values as they are."""
         distributed = sys.modules["distributed"]
         try:
-            return self._wait(tick, lambda: self.client.gather(results, asynchronous=True))
+            return self._wait(cancellation, lambda: self.client.gather(results, asynchronous=True))
         except BaseException:
             waiting = [r for r in results if isinstance(r, distributed.Future)]
             # Which ends the coroutine too, quietly.
@@ -90,7 +91,7 @@ class ClusterExecutor:
                 self._start(lambda: self.client.cancel(waiting, asynchronous=True))
             raise
 
-    def _wait(self, tick: Tick | None, coroutine: Callable[[], Any]) -> list[Any]:
+    def _wait(self, cancellation: Cancellation, coroutine: Callable[[], Any]) -> list[Any]:
         """What a coroutine of the client returns, as long as there is hope for it.
 
         Methods of the client would wait forever where it is closed meanwhile.
@@ -98,8 +99,7 @@ class ClusterExecutor:
         coming, stuck = self._start(coroutine), self._start(self._until_stuck)
         try:
             while True:
-                if tick:
-                    tick()
+                cancellation.check()
                 wait([coming], timeout=self._EVERY)
                 with self._telling_what_broke():
                     if coming.done():

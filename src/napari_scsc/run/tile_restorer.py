@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from napari_scsc._types import Array, Region, Tick
+from napari_scsc._types import Array, Region
+from napari_scsc.cancellation import NEVER, Cancellation
 from napari_scsc.data.samples import ImageSamples
 from napari_scsc.data.tiles import Blend, Tile, cut
 from napari_scsc.noise.working import WorkingValues
@@ -53,7 +54,7 @@ class TileRestorer(ABC):
         index: tuple[int, ...],
         part: Region,
         executor: Executor | None = None,
-        tick: Tick | None = None,
+        cancellation: Cancellation = NEVER,
     ) -> Iterator[tuple[float, Array]]:
         """Estimates (C, *part) in working values, each with the share of the work done.
 
@@ -86,7 +87,7 @@ def restore_tile_by_tile(
     *,
     out: Any = None,
     executor: Executor | None = None,
-    tick: Tick | None = None,
+    cancellation: Cancellation = NEVER,
 ) -> Updates:
     """Restore all samples tile by tile, and blend the tiles into ``out``, or a new array.
 
@@ -103,7 +104,9 @@ def restore_tile_by_tile(
             before = number * len(tiles) + position
             region = source.region(index, tile.region)
             estimate = None
-            for share, estimate in restorer.estimates(source, index, tile.region, executor, tick):
+            for share, estimate in restorer.estimates(
+                source, index, tile.region, executor, cancellation
+            ):
                 done = LEARNING + (1 - LEARNING) * (before + share) / total
                 message = f"tile {before + 1} of {total}" if total > 1 else f"{done:.0%}"
                 if share < 1:  # a glimpse, without its neighbours

@@ -1,68 +1,156 @@
-"""What jobs report while they run."""
+"""What jobs report while they run: a small union of frozen types.
+
+A job is a generator of updates. Every update has ``done``, the share of the work that is done, and
+``message``, the same in words. Arrays in an update are not written to any more.
+"""
 
 from __future__ import annotations
 
 import warnings
-from collections import Counter
 from collections.abc import Callable, Generator
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from napari_scsc._types import Array, Region
+from napari_scsc.errors import Message
 from napari_scsc.model.bank import FilterBank
 from napari_scsc.model.threads import single_threaded
-from napari_scsc.model.updates import Update
+from napari_scsc.model.updates import SampleUpdate
 from napari_scsc.noise.model import Noise
 
-LEARNING = 0.05  # share of the work that learning is, roughly
+LEARNING_SHARE = 0.05
+"""About how much of the work of a restoration is learning."""
 
 
 @dataclass(frozen=True, slots=True)
-class RestoreUpdate:
-    """How far a restoration is. Nothing in it is written to any more.
+class NoiseFound:
+    """The noise of an image was estimated, or given; ``image`` counts from 1 on."""
+
+    noise: Noise
+    image: int = 1
+    done: float = 0.0
+
+    @property
+    def message(self) -> str:
+        """The noise level in words."""
+        return f"noise level {self.noise.sigma:.3g}" if self.noise.sigma else "no noise"
+
+
+@dataclass(frozen=True, slots=True)
+class FirstLook:
+    """A draft of a region with general filters, to look at before any filters are learned."""
+
+    region: Region
+    values: Array
+    done: float = 0.0
+
+    @property
+    def message(self) -> str:
+        """What it is."""
+        return "a first look"
+
+
+@dataclass(frozen=True, slots=True)
+class TileLearned:
+    """Filters were learned from one more tile.
 
     Attributes
     ----------
-    stage : {"noise", "look", "learn", "restore", "encode", "done"}
-        What was just done; "look" is a draft with general filters, before any are learned.
-    done : float
-        Share of the work, 0 to 1.
-    message : str
-        The same in words.
+    sample : SampleUpdate
+        What the tile changed: base filters B, its weights W, its objective.
+    bank : FilterBank
+        The filters so far.
+    number, total : int
+        Which tile it was, from 1 on, and how many there are.
+    """
+
+    sample: SampleUpdate
+    bank: FilterBank
+    number: int
+    total: int
+    done: float
+
+    @property
+    def message(self) -> str:
+        """How far learning is."""
+        return f"learned from tile {self.number} of {self.total}"
+
+
+@dataclass(frozen=True, slots=True)
+class RegionRestored:
+    """A region of the image has new values, as the image has them.
+
+    A tile is reported after each pass over it, so that a region can come several times; the last
+    time it has the values of the result.
+    """
+
+    region: Region
+    values: Array
+    number: int
+    total: int
+    done: float
+
+    @property
+    def message(self) -> str:
+        """How far restoring is."""
+        if self.total == 1:
+            return f"{self.done:.0%}"
+        return f"tile {self.number} of {self.total}"
+
+
+@dataclass(frozen=True, slots=True)
+class BlocksDone:
+    """More blocks of a result that goes to a file are done."""
+
+    count: int
+    total: int
+    done: float
+
+    @property
+    def message(self) -> str:
+        """How far it is."""
+        return f"step {self.count} of {self.total}"
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """The end of a job.
+
+    Attributes
+    ----------
+    result : array, FilterBank or Codes
+        What was asked for.
     noise : Noise, optional
-        What was found, or given.
-    learned : Update, optional
-        While filters are being learned: B, and the W of the last tile.
+        The noise that the restoration went by.
     bank : FilterBank, optional
-        The filters that restore, once they are there.
-    region : tuple of slice, optional
-        Which part of the image has new values.
-    values : ndarray, optional
-        These values, as the image has them.
-    result : array, optional
-        The whole result, like the image; in the last update only.
-    remarks : tuple of str
+        The filters that restored, or that were learned.
+    remarks : tuple of Message
         What the user should know: holes that were too wide, noise that is uncertain.
     """
 
-    stage: str
-    done: float
-    message: str
+    result: Any
     noise: Noise | None = None
-    learned: Update | None = None
     bank: FilterBank | None = None
-    region: Region | None = None
-    values: Array | None = None
-    result: Any = None
-    remarks: tuple[str, ...] = ()
+    remarks: tuple[Message, ...] = ()
+
+    @property
+    def done(self) -> float:
+        """All of it."""
+        return 1.0
+
+    @property
+    def message(self) -> str:
+        """That it is done."""
+        return "done"
+
+
+RestoreUpdate = NoiseFound | FirstLook | TileLearned | RegionRestored | BlocksDone | Finished
+Updates = Generator[RestoreUpdate, None, None]
 
 
 class RestorationWarning(UserWarning):
     """A result that should be looked at: holes too wide to fill, noise that is uncertain."""
-
-
-Updates = Generator[RestoreUpdate, None, None]
 
 
 def hold_to_one_thread(updates: Updates) -> Updates:
@@ -78,27 +166,16 @@ def hold_to_one_thread(updates: Updates) -> Updates:
         updates.close()
 
 
-def finished(common: RestoreUpdate, result: Any, remarks: Counter[str]) -> RestoreUpdate:
-    """The last update of a restoration."""
-    words = tuple(text.format(count) for text, count in remarks.items())
-    return replace(
-        common,
-        stage="done",
-        done=1.0,
-        message="done",
-        result=result,
-        remarks=(*common.remarks, *words),
-    )
-
-
-def run_to_end(updates: Updates, progress: Callable[[RestoreUpdate], None] | None) -> Any:
-    """Run to the end, reporting each update; return the result and warn of the remarks."""
-    update = None
+def run_to_end(
+    updates: Updates, progress: Callable[[RestoreUpdate], None] | None = None
+) -> Finished:
+    """Run a job, reporting each update; warn of the remarks, and return the last update."""
+    update: RestoreUpdate | None = None
     with closing(updates):  # its threads end, also if the caller keeps an exception
         for update in updates:
             if progress:
                 progress(update)
-    assert update is not None
+    assert isinstance(update, Finished)
     for remark in update.remarks:
-        warnings.warn(remark, RestorationWarning, stacklevel=3)
-    return update.result
+        warnings.warn(str(remark), RestorationWarning, stacklevel=3)
+    return update

@@ -14,12 +14,12 @@ only when the extrapolated one was refused, or while the step sizes are still be
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from napari_scsc._types import Array
+from napari_scsc.cancellation import NEVER, Cancellation
 from napari_scsc.model.solver import kernels
 from napari_scsc.model.solver.problem import Problem
 from napari_scsc.model.solver.prox import Ball, project_columns
@@ -69,7 +69,7 @@ def solve(
     tol: float = 1e-4,
     codes: Array | None = None,
     fixed_weights: bool = False,
-    tick: Callable[[], None] | None = None,
+    cancellation: Cancellation = NEVER,
 ) -> Solution:
     """Minimise F from ``weights`` (R, K) and ``codes`` (K, P), zero unless given.
 
@@ -93,8 +93,7 @@ def solve(
     curvature = 1.0  # of the bound on the Lipschitz constants; tested, so it may go below 1
     converged = False
     for iteration in range(1, max_iter + 1):
-        if tick:
-            tick()
+        cancellation.check()
         problem.gradient()
         faster = (1 + math.sqrt(1 + 4 * speed * speed)) / 2
         a = max((speed - 1) / faster, _LEAST_MOMENTUM)

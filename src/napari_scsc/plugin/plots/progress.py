@@ -9,7 +9,7 @@ import numpy as np
 import pyqtgraph as pg
 from qtpy.QtGui import QPalette
 
-from napari_scsc.model.updates import Update
+from napari_scsc.model.updates import SampleUpdate
 from napari_scsc.plugin.plots import theme
 from napari_scsc.plugin.plots.content import Array, Content
 from napari_scsc.plugin.plots.export import LayerData, Table
@@ -52,7 +52,7 @@ class ProgressPanel(Panel):
         layout.addStretch()  # while there are no curves, the hint stays at the top
         self.draw(None, ())
 
-    def append(self, update: Update) -> None:
+    def append(self, update: SampleUpdate) -> None:
         """Take in the numbers of an update; one of an earlier sample begins a new history."""
         last = self._history[-len(self.names)] if self._history else 0
         if update.sample < last:

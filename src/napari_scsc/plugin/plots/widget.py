@@ -15,7 +15,7 @@ from qtpy.QtGui import QHideEvent, QShowEvent
 from qtpy.QtWidgets import QSizePolicy, QTabWidget, QVBoxLayout, QWidget
 
 from napari_scsc.io.atomic_files import write_atomically
-from napari_scsc.model.updates import Update
+from napari_scsc.model.updates import SampleUpdate
 from napari_scsc.plugin.plots.buttons import Buttons, ask_path
 from napari_scsc.plugin.plots.content import Array, Content, Ranking, Source, make_content
 from napari_scsc.plugin.plots.explain import ExplainPanel
@@ -127,12 +127,12 @@ class Plots(QWidget):
         self._labels = None if labels is None else tuple(labels)
         self._renew()
 
-    def show_update(self, update: Update) -> None:
+    def show_update(self, update: SampleUpdate) -> None:
         """Show what one sample changed, its weights ordered by their use.
 
         Parameters
         ----------
-        update : Update
+        update : SampleUpdate
             From ``iter_fit``. Its arrays are kept and not copied: nobody may write to them.
         """
         self._source = Source(update.B, update.W, update.use)

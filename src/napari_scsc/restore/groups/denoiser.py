@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from napari_scsc._types import Array
+from napari_scsc.cancellation import NEVER, Cancellation
 from napari_scsc.model.basis import Basis
 from napari_scsc.model.threads import single_threaded
 from napari_scsc.restore.groups import group_kernels
@@ -67,11 +68,11 @@ class Chain:
         basis: Basis,
         passes: Passes,
         executor: Executor | None = None,
-        tick: Callable[[], None] | None = None,
+        cancellation: Cancellation = NEVER,
     ) -> None:
         self._basis, self._passes = basis, passes
         self._map = map if executor is None else executor.map
-        self._tick = tick or (lambda: None)
+        self._cancellation = cancellation
         self._kernels = group_kernels.get()
 
     def denoise(self, sample: Array, sigma: float, wanted: Array | None = None) -> Array:
@@ -88,7 +89,7 @@ class Chain:
         """What ``denoise`` has after each pass; the last one is its result."""
         if self._passes.is_draft:
             with single_threaded():
-                estimate = draft(sample, self._basis, sigma, self._tick)
+                estimate = draft(sample, self._basis, sigma, self._cancellation)
             yield estimate
             return
         grid = PatchGrid(len(sample), sample.shape[1:], self._basis.patch)
@@ -168,13 +169,13 @@ class Chain:
             several = [own[i : i + _UNTOLD] for i in range(0, len(own), _UNTOLD)]
             groups = [
                 self._kernels.match(like, places, some, reach, size)
-                for some in self._ticking(several)
+                for some in self._checking(several)
             ]
             first = min(int(members.min()) for members in groups)
             last = max(int(members.max()) for members in groups) + 1
             total = np.zeros((last - first, like.shape[1]), like.dtype)
             weights = np.zeros(last - first, like.dtype)
-            for members in self._ticking(groups):
+            for members in self._checking(groups):
                 fill(members, total, weights, first)
             return first, total, weights
 
@@ -184,13 +185,13 @@ class Chain:
         for first, some, their in self._map(part, parts):
             total[first : first + len(some)] += some
             weights[first : first + len(some)] += their
-        self._tick()
+        self._cancellation.check()
         return grid.assemble(total, weights, self._basis.vectors, sample)
 
-    def _ticking(self, items: list[Array]) -> Iterator[Array]:
+    def _checking(self, items: list[Array]) -> Iterator[Array]:
         """The items, with a tick before each."""
         for item in items:
-            self._tick()
+            self._cancellation.check()
             yield item
 
 

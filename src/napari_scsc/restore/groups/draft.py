@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 
 from napari_scsc._types import Array
+from napari_scsc.cancellation import Cancellation
 from napari_scsc.model.basis import Basis
 
 _THRESHOLD = 2.7  # in noise levels: what a coefficient must exceed
 
 
-def draft(sample: Array, basis: Basis, sigma: float, tick: Callable[[], None]) -> Array:
+def draft(sample: Array, basis: Basis, sigma: float, cancellation: Cancellation) -> Array:
     """Take white noise of level ``sigma`` away from a sample (k, *shift).
 
     Each point is the mean of the patches of all lattices that cover it, a patch counting the more
@@ -23,7 +24,7 @@ def draft(sample: Array, basis: Basis, sigma: float, tick: Callable[[], None]) -
     total = np.zeros_like(sample)
     norm = np.zeros(sample.shape[1:], sample.dtype)
     for lattice in _lattices(sample.shape[1:], basis.patch):
-        tick()
+        cancellation.check()
         patches = lattice.cut(sample)
         codes = patches @ basis.vectors.T
         kept = np.abs(codes) > _THRESHOLD * sigma
