@@ -21,8 +21,8 @@ import zarr
 
 from napari_scsc import FileFormatError, LatticeSCSC, iter_denoise, iter_learn, learn, samples
 from napari_scsc.data.samples import open_samples
-from napari_scsc.learn.loop import _tile_points, learning, places_to_learn_from
-from napari_scsc.learn.sampler import DRAWS, make_tile_grid
+from napari_scsc.learning.loop import _tile_points, learning, places_to_learn_from
+from napari_scsc.learning.sampler import DRAWS, make_tile_grid
 from napari_scsc.run.executors import ClusterExecutor
 from napari_scsc.run.updates import LEARNING
 

@@ -13,7 +13,7 @@ from scipy import ndimage
 from napari_scsc import FilterBank, LatticeSCSC, inpaint, samples
 from napari_scsc.choices import QUALITIES
 from napari_scsc.data.samples import open_samples
-from napari_scsc.learn.models import patch_shape
+from napari_scsc.learning.models import patch_shape
 from napari_scsc.model.basis import Basis, mixtures_above_noise
 from napari_scsc.noise.cosines import cosine_basis
 from napari_scsc.restore.groups import group_kernels

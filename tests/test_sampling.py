@@ -15,8 +15,8 @@ import zarr
 
 from napari_scsc.data.image import wrap_image
 from napari_scsc.data.samples import open_samples
-from napari_scsc.learn import sampler
-from napari_scsc.learn.sampler import (
+from napari_scsc.learning import sampler
+from napari_scsc.learning.sampler import (
     DRAWS,
     count_tiles,
     is_usable,

@@ -14,7 +14,7 @@ from napari.utils.transforms import Affine
 from napari_scsc.choices import Quality
 from napari_scsc.data.axes import PRESETS, Axes
 from napari_scsc.data.image import wrap_image
-from napari_scsc.learn.api import iter_learn
+from napari_scsc.learning.api import iter_learn
 from napari_scsc.model.bank import FilterBank
 from napari_scsc.plugin.layers import Snapshot
 from napari_scsc.restore.api import iter_denoise, iter_inpaint

@@ -22,7 +22,7 @@ from scipy import ndimage
 from napari_scsc._types import Array
 from napari_scsc.cancellation import Cancellation
 from napari_scsc.data.samples import ImageSamples
-from napari_scsc.learn.plan import LearnPlan
+from napari_scsc.learning.plan import LearnPlan
 from napari_scsc.model.bank import FilterBank
 from napari_scsc.model.basis import Basis, mixtures_above_noise
 from napari_scsc.model.container import reporting_damage
@@ -145,7 +145,7 @@ class LatticeModel(LearnableModel):
             bank = _mix_bank(options.bank, mixtures)
             learner = LatticeSCSC.from_bank(bank, sigma=sigma, seed=options.seed)
             return cls(learner, mixtures, samples)
-        shape = options.filter_shape and tuple(options.filter_shape)
+        shape = None if options.filter_shape is None else tuple(options.filter_shape)
         return cls.for_tiles(
             tiles, samples, sigma, options.seed, options.n_base, shape, plan.shortest_tile
         )

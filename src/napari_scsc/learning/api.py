@@ -9,9 +9,9 @@ from napari_scsc._keywords import check_keywords, takes_options
 from napari_scsc.cancellation import NEVER, Cancellation
 from napari_scsc.data.samples import ImageSamples, open_samples
 from napari_scsc.errors import UserError
-from napari_scsc.learn.loop import carry_out
-from napari_scsc.learn.options import LearnKeywords, LearnOptions
-from napari_scsc.learn.plan import plan_learning
+from napari_scsc.learning.loop import carry_out
+from napari_scsc.learning.options import LearnKeywords, LearnOptions
+from napari_scsc.learning.plan import plan_learning
 from napari_scsc.model.bank import FilterBank
 from napari_scsc.run.updates import RestoreUpdate, Updates, hold_to_one_thread, run_to_end
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Literal, TypedDict
 
 from napari_scsc.checks import check_choice, check_float, check_int
@@ -13,6 +13,7 @@ from napari_scsc.data.axes import Axes
 from napari_scsc.errors import UserError, UserTypeError
 from napari_scsc.model.bank import FilterBank
 from napari_scsc.model.settings import filter_lengths
+from napari_scsc.model.solver.prox import Ball
 
 
 class LearnKeywords(TypedDict, total=False):
@@ -30,7 +31,7 @@ class LearnKeywords(TypedDict, total=False):
     model: str
     n_filters: int | None
     beta: float | None
-    ball: str
+    ball: Ball
     seed: int
     batch: int
     n_jobs: int | None
@@ -109,7 +110,7 @@ class LearnOptions:
     model: str = "lattice"
     n_filters: int | None = None
     beta: float | None = None
-    ball: str = "l2"
+    ball: Ball = "l2"
     seed: int = 0
     batch: int = 1
     n_jobs: int | None = None
@@ -163,6 +164,15 @@ class LearnOptions:
 
     def fingerprint(self) -> dict[str, Any]:
         """The options that the learned filters depend on, apart from images and bank."""
-        names = ("n_base", "filter_shape", "sigma", "tiles", "draw", "passes", "model")
-        names += ("n_filters", "beta", "ball", "seed", "batch")
-        return {name: getattr(self, name) for name in names}
+        others = (
+            "kind",
+            "axes",
+            "bank",
+            "n_jobs",
+            "checkpoint",
+            "every",
+            "every_seconds",
+            "resume",
+        )
+        names = (field.name for field in fields(self))
+        return {name: getattr(self, name) for name in names if name not in others}

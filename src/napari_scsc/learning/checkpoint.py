@@ -9,8 +9,8 @@ from typing import Any
 
 from napari_scsc.checks import check_float, check_int
 from napari_scsc.errors import PathExistsError, PathNotFoundError, Remedy, UserError
-from napari_scsc.learn.models import MODELS, LearnableModel
-from napari_scsc.learn.plan import LearnPlan
+from napari_scsc.learning.models import MODELS, LearnableModel
+from napari_scsc.learning.plan import LearnPlan
 from napari_scsc.model.container import reporting_damage
 from napari_scsc.model.lattice import LatticeSCSC
 from napari_scsc.model.scsc import SCSC

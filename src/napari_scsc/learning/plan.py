@@ -13,9 +13,9 @@ from typing import Any
 from napari_scsc.data.fingerprint import digest
 from napari_scsc.data.samples import ImageSamples, check_bank
 from napari_scsc.errors import UserError
-from napari_scsc.learn.options import LearnOptions
-from napari_scsc.learn.sampler import Draw, count_tiles, draw_anywhere, tile_order
-from napari_scsc.learn.tile_grid import TileGrid, make_tile_grid
+from napari_scsc.learning.options import LearnOptions
+from napari_scsc.learning.sampler import Draw, count_tiles, draw_anywhere, tile_order
+from napari_scsc.learning.tile_grid import TileGrid, make_tile_grid
 from napari_scsc.model.lattice import LatticeSCSC
 from napari_scsc.noise.model import Noise
 from napari_scsc.noise.working import check_sigma
@@ -31,7 +31,7 @@ CODE_TILE_SIDES = {1: 4096, 2: 128, 3: 40}  # of a convolutional code, by the nu
 class LearnPlan:
     """Images, where their tiles lie, and how to learn from them.
 
-    Made by ``plan_learning``; the loop in ``learn/loop.py`` carries it out.
+    Made by ``plan_learning``; the loop in ``learning/loop.py`` carries it out.
 
     Attributes
     ----------
@@ -144,7 +144,7 @@ def _tile_points(samples: ImageSamples, options: LearnOptions) -> int:
         if options.model == "lattice":
             return _MAX_TILE_POINTS
         n_shift = len(samples.shift)
-        return max(1, CODE_TILE_SIDES[n_shift] ** n_shift // samples.n_joint)
+        return max(1, int(CODE_TILE_SIDES[n_shift] ** n_shift) // samples.n_joint)
     pairs = zip(samples.image.shape, samples.axes.roles, strict=True)
     points = math.prod(n for n, role in pairs if role != "joint") // _WANTED_TILES
     return min(max(points, _MIN_TILE_POINTS), _MAX_TILE_POINTS)

@@ -26,7 +26,7 @@ from napari_scsc._types import Array
 from napari_scsc.data.axes import Axes
 from napari_scsc.data.image import read_masked
 from napari_scsc.data.samples import ImageSamples
-from napari_scsc.learn.tile_grid import TileGrid
+from napari_scsc.learning.tile_grid import TileGrid
 from napari_scsc.model.threads import Executor, ThreadExecutor
 from napari_scsc.run.executors import ClusterExecutor
 

@@ -18,10 +18,10 @@ from napari_scsc._types import Array
 from napari_scsc.cancellation import Cancellation
 from napari_scsc.data.samples import ImageSamples
 from napari_scsc.errors import Remedy, RunInterrupted, UserError
-from napari_scsc.learn.checkpoint import Checkpoint, LearningState
-from napari_scsc.learn.models import MODELS, LatticeModel, LearningValues, noise_level
-from napari_scsc.learn.plan import LearnPlan
-from napari_scsc.learn.sampler import read_ahead, read_tiles
+from napari_scsc.learning.checkpoint import Checkpoint, LearningState
+from napari_scsc.learning.models import MODELS, LatticeModel, LearningValues, noise_level
+from napari_scsc.learning.plan import LearnPlan
+from napari_scsc.learning.sampler import read_ahead, read_tiles
 from napari_scsc.model.bank import FilterBank
 from napari_scsc.model.threads import Executor, ThreadExecutor
 from napari_scsc.noise.find import find_noise
