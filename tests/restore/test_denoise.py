@@ -20,14 +20,7 @@ from napari_scsc import (
     iter_denoise,
     samples,
 )
-from napari_scsc.run.updates import (
-    BlocksDone,
-    Finished,
-    FirstLook,
-    NoiseFound,
-    RegionRestored,
-    TileLearned,
-)
+from napari_scsc.run.updates import Finished, FirstLook, NoiseFound, RegionRestored, TileLearned
 
 denoise_alone = functools.partial(denoise, n_jobs=1, quality="fast")
 
@@ -90,7 +83,7 @@ def noisy(kind="image", sigma=0.1, seed=0):
 
 @pytest.fixture
 def small_tiles(monkeypatch):
-    monkeypatch.setattr("napari_scsc.restore.quality.TILE_MEMORY", 1 << 12)
+    monkeypatch.setattr("napari_scsc.restore.groups.passes.MAX_TILE_MEMORY", 1 << 12)
 
 
 # --- noise goes -------------------------------------------------------------------------------
@@ -398,7 +391,7 @@ def test_tiled_equals_untiled_but_for_a_fraction_of_the_noise(kind, monkeypatch)
     options = {"kind": kind, "sigma": sigma}
     *_, update = iter_denoise(y, **options, n_jobs=1)
     whole = update.result
-    monkeypatch.setattr("napari_scsc.restore.quality.TILE_MEMORY", 1 << 12)
+    monkeypatch.setattr("napari_scsc.restore.groups.passes.MAX_TILE_MEMORY", 1 << 12)
     updates = list(iter_denoise(y, **options, bank=update.bank, n_jobs=1))
     regions = {str(u.region) for u in updates if u.region is not None}
     assert len(regions) > 3
@@ -491,7 +484,7 @@ def test_constants_alone_are_a_bank_too():
 @pytest.mark.parametrize("method", ["scsc", "scsc-paper"])
 @pytest.mark.parametrize("kind", ["image", "time-lapse", "multispectral"])
 def test_updates_put_together_are_the_result(kind, method, small_tiles, monkeypatch):
-    monkeypatch.setattr("napari_scsc.restore.paper._TILE", {1: 64, 2: 40, 3: 16})
+    monkeypatch.setattr("napari_scsc.restore.paper.CODE_TILE_SIDES", {1: 64, 2: 40, 3: 16})
     y = {
         "image": lambda: picture((80, 70)) + 0.1 * white((80, 70)),
         "time-lapse": lambda: noisy("time-lapse")[1],
@@ -506,15 +499,15 @@ def test_updates_put_together_are_the_result(kind, method, small_tiles, monkeypa
         with pytest.raises(dataclasses.FrozenInstanceError):
             update.done = 0.5
         done.append(update.done)
-        if not stages or stages[-1] != update.stage:
-            stages.append(update.stage)
-        if update.values is not None:
+        if not stages or stages[-1] is not type(update):
+            stages.append(type(update))
+        if isinstance(update, FirstLook | RegionRestored):
             canvas[update.region] = update.values
             assert update.values.dtype == y.dtype
-            assert (update.bank is None) is (isinstance(update, FirstLook))
-        assert (update.result is None) == (not isinstance(update, Finished))
-    looks = ["look"] if method == "scsc" and kind != "multispectral" else []
-    assert stages == ["noise", *looks, "learn", "restore", "done"]
+    looks = [FirstLook] if method == "scsc" and kind != "multispectral" else []
+    assert stages == [NoiseFound, *looks, TileLearned, RegionRestored, Finished]
+    assert update.bank is not None
+    assert update.noise.sigma == 0.1
     assert (done[0], done[-1]) == (0, 1)
     assert done == sorted(done)
     np.testing.assert_array_equal(canvas, update.result)
@@ -524,10 +517,10 @@ def test_updates_are_not_written_to_later(small_tiles):
     y = picture((100, 90)) + 0.1 * white((100, 90))
     kept = []
     for update in iter_denoise(y, sigma=0.1, n_jobs=1, quality="fast"):
-        if update.values is not None:
+        if isinstance(update, FirstLook | RegionRestored):
             kept.append((update.values, update.values.copy()))
-        if update.learned is not None:
-            kept.append((update.learned.B, update.learned.B.copy()))
+        if isinstance(update, TileLearned):
+            kept.append((update.sample.B, update.sample.B.copy()))
     assert len(kept) > 4
     for values, copy in kept:
         np.testing.assert_array_equal(values, copy)
@@ -583,7 +576,7 @@ class Enough(Exception):
 def test_running_threads_would_be_seen(own_threads):
     updates = iter_denoise(noisy()[1], sigma=0.1, n_jobs=2, quality="fast")
     for update in updates:
-        if isinstance(update, RegionRestored | BlocksDone):
+        if isinstance(update, RegionRestored):
             assert own_threads()
             break
     updates.close()
@@ -592,7 +585,7 @@ def test_running_threads_would_be_seen(own_threads):
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
 @pytest.mark.parametrize("after", [1, 2, 6, 14])
-def test_tick_cancels_and_leaves_no_thread(after, n_jobs, own_threads):
+def test_cancelling_ends_it_and_leaves_no_thread(after, n_jobs, own_threads):
     calls = []
 
     def tick():
@@ -614,8 +607,8 @@ def test_tick_cancels_and_leaves_no_thread(after, n_jobs, own_threads):
 
 
 @pytest.mark.parametrize("method", ["scsc-paper", "ocsc-paper"])
-def test_tick_cancels_the_paper_with_a_bank(method):
-    """Nothing is learned, so it is while restoring that there must be a tick."""
+def test_cancelling_ends_it_the_paper_with_a_bank(method):
+    """Nothing is learned, so it is while restoring that it must be checked."""
     _, y = noisy()
     bank = LatticeSCSC(8, (6, 6), sigma=0.1).fit([y]).bank
 
@@ -631,12 +624,12 @@ def test_tick_cancels_the_paper_with_a_bank(method):
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
-@pytest.mark.parametrize("stage", ["noise", "learn", "restore"])
+@pytest.mark.parametrize("stage", [NoiseFound, TileLearned, RegionRestored])
 def test_progress_cancels_and_leaves_no_thread(stage, n_jobs, small_tiles, own_threads):
     y = picture((100, 90)) + 0.1 * white((100, 90))
 
     def progress(update):
-        if update.stage == stage:
+        if isinstance(update, stage):
             raise Enough
 
     with pytest.raises(Enough) as caught:
@@ -646,12 +639,12 @@ def test_progress_cancels_and_leaves_no_thread(stage, n_jobs, small_tiles, own_t
     assert not own_threads()
 
 
-@pytest.mark.parametrize("stage", ["noise", "learn", "restore"])
+@pytest.mark.parametrize("stage", [NoiseFound, TileLearned, RegionRestored])
 def test_closing_the_updates_early_leaves_no_thread(stage, small_tiles, own_threads):
     y = picture((100, 90)) + 0.1 * white((100, 90))
     updates = iter_denoise(y, sigma=0.1, n_jobs=2, quality="fast")
     for update in updates:
-        if update.stage == stage:
+        if isinstance(update, stage):
             break
     updates.close()
     assert not own_threads()
@@ -660,7 +653,7 @@ def test_closing_the_updates_early_leaves_no_thread(stage, small_tiles, own_thre
 def test_forgotten_updates_leave_no_thread(own_threads):
     updates = iter_denoise(noisy()[1], sigma=0.1, n_jobs=2, quality="fast")
     for update in updates:
-        if isinstance(update, RegionRestored | BlocksDone):
+        if isinstance(update, RegionRestored):
             break
     del updates, update
     gc.collect()
