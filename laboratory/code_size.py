@@ -8,45 +8,46 @@ from dataclasses import dataclass
 
 import numpy as np
 
-LEAST = 0.01  # of the largest value
-PARALLEL = 0.999  # |cosine| of two columns of W, from which on they are one filter
+SIGNIFICANT_SHARE = 0.01  # of the largest value
+PARALLEL_COSINE = 0.999  # of two columns of W, up to their sign: beyond it they are one filter
 
 
 @dataclass(frozen=True)
-class Size:
+class CodeSize:
     """What a code is made of."""
 
     values: int  # of the maps, those that count
-    own: int  # numbers besides: weights or filters of the sample's own
+    side_numbers: int  # besides: weights or filters that the sample has for itself
     tiny: float  # share of the non-zeros that were too small to count
     length: float  # median of the filters that are used; 1 if none is
 
     @property
     def numbers(self):
-        return self.values + self.own
+        """All that the sample has for itself."""
+        return self.values + self.side_numbers
 
 
-def size_of(model, code):
+def measure_code_size(model, code):
     """The size of a code that ``model.encode`` made."""
-    every = np.count_nonzero(code.Z)
-    weights, maps = merged(code.W, code.Z)
-    counts = counted(maps).reshape(len(maps), -1).sum(axis=1)
+    n_nonzero = np.count_nonzero(code.Z)
+    weights, maps = merge_parallel_columns(code.W, code.Z)
+    counts = is_significant(maps).reshape(len(maps), -1).sum(axis=1)
     used = counts > 0
-    return Size(
+    return CodeSize(
         values=int(counts.sum()),
-        own=_own_numbers(model, code, int(used.sum())),
-        tiny=1 - np.count_nonzero(counted(code.Z)) / every if every else 0.0,
-        length=_median_length(filters_of(model, code, weights[:, used])),
+        side_numbers=_count_side_numbers(model, code, int(used.sum())),
+        tiny=1 - np.count_nonzero(is_significant(code.Z)) / n_nonzero if n_nonzero else 0.0,
+        length=_median_length(compose_filters(model, code, weights[:, used])),
     )
 
 
-def counted(maps):
+def is_significant(maps):
     """Where the values are that count."""
     magnitude = np.abs(maps)
-    return magnitude > LEAST * magnitude.max(initial=0)
+    return magnitude > SIGNIFICANT_SHARE * magnitude.max(initial=0)
 
 
-def merged(weights, maps):
+def merge_parallel_columns(weights, maps):
     """W (R, K') and maps (K', ...) in which all maps of parallel columns are one.
 
     Two such filters are one filter: a value that is split among them costs as much as one that is
@@ -59,16 +60,16 @@ def merged(weights, maps):
         if lengths[k] == 0:
             break
         cosines = directions[:, k] @ directions[:, kept]
-        like = int(np.argmax(np.abs(cosines))) if kept else None
-        if like is None or abs(cosines[like]) <= PARALLEL:
+        nearest = int(np.argmax(np.abs(cosines))) if kept else None
+        if nearest is None or abs(cosines[nearest]) <= PARALLEL_COSINE:
             kept.append(k)
             sums.append(maps[k].copy())
         else:
-            sums[like] += cosines[like] * (lengths[k] / lengths[kept[like]]) * maps[k]
+            sums[nearest] += cosines[nearest] * (lengths[k] / lengths[kept[nearest]]) * maps[k]
     return weights[:, kept], np.array(sums).reshape(len(kept), *maps.shape[1:])
 
 
-def filters_of(model, code, weights):
+def compose_filters(model, code, weights):
     """The filters that these columns of weights stand for, (K, *joint, *support)."""
     base = getattr(code, "filters", None)  # those that were fitted to the sample
     if base is None:
@@ -76,7 +77,7 @@ def filters_of(model, code, weights):
     return np.tensordot(weights.T, base, axes=1)
 
 
-def _own_numbers(model, code, n_used):
+def _count_side_numbers(model, code, n_used):
     """R weights of each column that is used, or each filter that was fitted to the sample."""
     if getattr(code, "filters", None) is not None:
         return n_used * int(np.prod(code.filters.shape[1:])) if code.is_refitted else 0

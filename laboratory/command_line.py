@@ -1,43 +1,87 @@
-"""``python -m benchmarks paper NAME --data DIR``: run experiments of the paper again."""
+"""``python -m laboratory NAME --data DIR``: run experiments of the paper again, or a check."""
 
 import argparse
-import importlib
 import os
 import sys
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
-from benchmarks.data import DataError, load_lcne
-from benchmarks.paper import EXPERIMENTS, results, units
-from benchmarks.paper.scale import FULL, QUICK
+from benchmarks.data import DataError
+from benchmarks.report import Report
+from laboratory import experiment_report, work_units
+from laboratory.checks import CHECKS, load_check
+from laboratory.data_sets import load_authors_arrays
+from laboratory.experiment_scale import FULL, QUICK
+from laboratory.experiments import EXPERIMENTS, load_experiment
 
-
-def experiment_named(name):
-    """The module of an experiment."""
-    if name not in EXPERIMENTS:
-        raise ValueError(f"there is no experiment {name!r}; there are: {', '.join(EXPERIMENTS)}")
-    return importlib.import_module(f"benchmarks.paper.{name}")
+_EXPERIMENT_OPTIONS = ("seeds", "budget", "fresh", "jobs")
 
 
 def main(words):
-    """Run what the command line asks for; 0 if every unit could be measured, else 1 or 2."""
-    parser = _parser()
+    """Run what the command line asks for.
+
+    Returns the exit status: 0 if every unit could be measured and every bar is met, 2 if the data
+    are not there, else 1.
+    """
+    parser = _make_parser()
     arguments = parser.parse_args(words)
-    names = EXPERIMENTS if arguments.name == "all" else (arguments.name,)
+    name = arguments.name
+    if name not in (*EXPERIMENTS, *CHECKS, "all"):
+        known = ", ".join((*EXPERIMENTS, *CHECKS, "all"))
+        parser.error(f"there is no experiment or check {name!r}; there are: {known}")
     try:
-        experiments = {name: experiment_named(name) for name in names}
-    except ValueError as error:
-        parser.error(str(error))
-    try:
-        failed = run(experiments, scale_of(arguments), arguments)
+        if name in CHECKS:
+            for option in _EXPERIMENT_OPTIONS:
+                if getattr(arguments, option) is not None:
+                    parser.error(f"--{option} is for experiments, and {name} is a check")
+            return 1 if run_check(name, arguments) else 0
+        return 1 if run_experiments(name, arguments) else 0
     except DataError as error:
-        print(f"paper: {error}", file=sys.stderr)
+        print(f"{name}: {error}", file=sys.stderr)
         return 2
-    return 1 if failed else 0
 
 
-def scale_of(arguments):
+def run_check(name, arguments):
+    """Run a check and write its report; return the bars that were missed."""
+    report = Report(name, arguments.out)
+    load_check(name).run(report, data=arguments.data, quick=arguments.quick)
+    missed = report.finish()
+    for line in missed:
+        print(f"missed: {line}")
+    return missed
+
+
+def run_experiments(name, arguments):
+    """Measure all units of the experiments, then write what they say; return what failed."""
+    names = EXPERIMENTS if name == "all" else (name,)
+    experiments = {each: load_experiment(each) for each in names}
+    scale = choose_scale(arguments)
+    store = work_units.UnitStore(arguments.out / "units")
+    plans = {each: experiment.plan(scale) for each, experiment in experiments.items()}
+    wanted = [unit for plan in plans.values() for unit in plan]
+    if any(unit.data != "synthetic" for unit in wanted):
+        load_authors_arrays(arguments.data, "fruit")  # fails now, not after minutes
+    if arguments.fresh:
+        for unit in wanted:
+            store.forget(unit)
+    jobs = arguments.jobs or os.cpu_count() or 1
+    failed = work_units.run_units(wanted, store, arguments.data, jobs)
+    texts = []
+    for each, experiment in experiments.items():
+        rows, missing = gather_rows(plans[each], store, failed)
+        texts.append(
+            experiment_report.write_report(experiment, each, rows, missing, scale, arguments.out)
+        )
+        print(f"\n{texts[-1]}", flush=True)
+        _print_verdict_counts(each, experiment, rows)
+    if name == "all":
+        text = "# The paper, again\n\n" + "\n".join(texts)
+        (arguments.out / "paper.md").write_text(text, encoding="utf-8")
+    return failed
+
+
+def choose_scale(arguments):
     """The sizes, with the seeds and the budget that were asked for."""
     scale = QUICK if arguments.quick else FULL
     if arguments.seeds is not None:
@@ -47,30 +91,7 @@ def scale_of(arguments):
     return scale
 
 
-def run(experiments, scale, arguments):
-    """Measure all units of all experiments, then write what they say; return what failed."""
-    out = arguments.out / "paper"
-    store = units.Store(out / "units")
-    plans = {name: module.plan(scale) for name, module in experiments.items()}
-    wanted = [unit for plan in plans.values() for unit in plan]
-    if any(unit.data != "synthetic" for unit in wanted):
-        load_lcne(arguments.data, "fruit")  # says now, not after minutes, that nothing is there
-    if arguments.fresh:
-        for unit in wanted:
-            store.forget(unit)
-    failed = units.run(wanted, store, arguments.data, arguments.jobs)
-    texts = []
-    for name, module in experiments.items():
-        rows, missing = gather(plans[name], store, failed)
-        texts.append(results.write(module, name, rows, missing, scale, out))
-        print(f"\n{texts[-1]}", flush=True)
-        _tell(name, module, rows)
-    if arguments.name == "all":
-        (out / "paper.md").write_text("# The paper, again\n\n" + "\n".join(texts), encoding="utf-8")
-    return failed
-
-
-def gather(plan, store, failed):
+def gather_rows(plan, store, failed):
     """The rows of all units that are done, and why others are not."""
     rows, missing = [], {}
     for unit in plan:
@@ -82,33 +103,39 @@ def gather(plan, store, failed):
     return rows, missing
 
 
-def _tell(name, module, rows):
-    counts = Counter(found.agrees for _, found in results.verdicts(module, rows))
+def _print_verdict_counts(name, experiment, rows):
+    judged = experiment_report.judge_claims(experiment, rows)
+    counts = Counter(verdict.agrees for _, verdict in judged)
     print(f"{name}: " + ", ".join(f"{count} {what}" for what, count in counts.items()), flush=True)
 
 
-def _parser():
+def _make_parser():
     parser = argparse.ArgumentParser(
-        prog="python -m benchmarks paper",
+        prog="python -m laboratory",
         description="Run the experiments of the paper's Section 4 again, and judge its claims. "
         "What is done is kept, so that a run that was stopped goes on. Units whose time is "
         "reported run alone, the others one a core; every library has one thread.",
-        epilog="experiments: " + ", ".join(EXPERIMENTS),
+        epilog="experiments: "
+        + ", ".join(EXPERIMENTS)
+        + "\n\nchecks, which are no experiments of the paper and have bars to reach:\n"
+        + "\n".join(f"  {name:14} {check.purpose}" for name, check in CHECKS.items())
+        + "\n\nExit status: 0 all measured and all bars met, 1 not so, 2 the data are not there.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("name", metavar="NAME", help="an experiment, or all")
+    parser.add_argument("name", metavar="NAME", help="an experiment, all of them, or a check")
     parser.add_argument("--data", type=Path, metavar="DIR", help="folder of the benchmark data")
     parser.add_argument(
         "--out",
         type=Path,
-        default=Path(__file__).parents[1] / "results",
+        default=Path(__file__).parent / "results",
         metavar="DIR",
-        help="results go to its folder paper (default: benchmarks/results)",
+        help="where the results go (default: laboratory/results)",
     )
     parser.add_argument("--seeds", type=int, help="how many (default: 5; quick: 1)")
     parser.add_argument("--budget", type=float, help="seconds of learning a unit gets")
     parser.add_argument("--quick", action="store_true", help="small sizes: half an hour for all")
-    parser.add_argument("--fresh", action="store_true", help="measure again what is done")
     parser.add_argument(
-        "--jobs", type=int, default=os.cpu_count() or 1, help="processes (default: one a core)"
+        "--fresh", action="store_true", default=None, help="measure again what is done"
     )
+    parser.add_argument("--jobs", type=int, help="processes (default: one a core)")
     return parser

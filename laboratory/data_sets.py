@@ -1,18 +1,22 @@
 """The data of the paper's experiments, as samples; of the large sets only what the folder holds."""
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
-from benchmarks.data import load_array, load_images, load_lcne
-from benchmarks.preprocessing import normalise_contrast, preprocess
+from benchmarks.data import existing_path, load_array, load_images
+from laboratory.preprocessing import normalise_contrast, preprocess
 
-SMALL = ("fruit", "city")
-SUPPORT = (11, 11)
+SMALL_SETS = ("fruit", "city")
+FILTER_SUPPORT = (11, 11)
+"""Of all two-dimensional sets."""
+
+_FRAMES_PER_SAMPLE = 7  # of the video, as in the paper
 
 
 @dataclass(frozen=True)
-class Samples:
+class DataSet:
     """Training and test samples, (N, *joint, *shift) float32."""
 
     train: np.ndarray
@@ -20,71 +24,93 @@ class Samples:
     n_joint: int = 0
 
 
-def load(folder, name, settings):
+def load_data_set(folder, name, settings):
     """A set by its name, at the size and with the numbers of samples that the settings say."""
-    size, n_train, n_test = (settings[key] for key in ("size", "n_train", "n_test"))
-    if name in SMALL:
-        parts = load_lcne(folder, name)
-        train, test = (np.ascontiguousarray(_middle(part, size)) for part in parts)
-        return Samples(train[:n_train], test[:n_test])
-    if name == "cifar10":
-        parts = [load_array(folder, "cifar10/cifar10_subset.npz", part) for part in _CIFAR_PARTS]
-        counts = (n_train, n_test)
-        return Samples(*(_photographs(p[:n]) for p, n in zip(parts, counts, strict=True)))
-    if name == "flower":
-        train, test = (load_images(folder, "flower", part) for part in ("train", "test"))
-        return Samples(
-            *(
-                _photographs([_middle_of_photograph(image, size) for image in part[:n]])
-                for part, n in ((train, n_train), (test, n_test))
-            )
+    return _LOADERS[name](folder, settings)
+
+
+def load_authors_arrays(folder, name):
+    """The authors' preprocessed arrays of "fruit" or "city": (training, test)."""
+    return tuple(
+        np.load(existing_path(folder, f"lcne/{name}_{part}.npy")) for part in ("train", "test")
+    )
+
+
+# --- photographs --------------------------------------------------------------------------------
+
+
+def _load_small_set(name, folder, settings):
+    train, test = (
+        np.ascontiguousarray(_middle(part, settings["size"]))
+        for part in load_authors_arrays(folder, name)
+    )
+    return DataSet(train[: settings["n_train"]], test[: settings["n_test"]])
+
+
+def _load_cifar10(folder, settings):
+    train, test = (
+        load_array(folder, "cifar10/cifar10_subset.npz", part) for part in ("train", "test")
+    )
+    return DataSet(
+        _preprocess_all(train[: settings["n_train"]]), _preprocess_all(test[: settings["n_test"]])
+    )
+
+
+def _load_flower(folder, settings):
+    """Squares from the middle of the photographs."""
+    train, test = (
+        [_middle_of_photograph(image, settings["size"]) for image in images[:count]]
+        for images, count in (
+            (load_images(folder, "flower", "train"), settings["n_train"]),
+            (load_images(folder, "flower", "test"), settings["n_test"]),
         )
-    return _CUTTERS[name](folder, size, n_train, n_test, settings["joint_step"])
-
-
-_CIFAR_PARTS = ("train", "test")
+    )
+    return DataSet(_preprocess_all(train), _preprocess_all(test))
 
 
 def _middle(images, size):
-    first = [(length - size) // 2 for length in images.shape[-2:]]
-    return images[..., first[0] : first[0] + size, first[1] : first[1] + size]
+    """The squares in the middle of images (..., Y, X)."""
+    top, left = ((length - size) // 2 for length in images.shape[-2:])
+    return images[..., top : top + size, left : left + size]
 
 
 def _middle_of_photograph(image, size):
     return np.moveaxis(_middle(np.moveaxis(image, -1, 0), size), 0, -1)
 
 
-def _photographs(images):
-    return np.stack([preprocess(image) for image in images])
+def _preprocess_all(photographs):
+    return np.stack([preprocess(photograph) for photograph in photographs])
 
 
 # --- more dimensions ----------------------------------------------------------------------------
 
 
-def _video(folder, size, n_train, n_test, _, length=7):
-    """Pieces of seven frames, as in the paper."""
-    frames = _by_plane(load_array(folder, "video/airport_tyx.npz", "video"))
+def _load_video(folder, settings):
+    """Pieces of a few frames."""
+    frames = _normalise_planes(load_array(folder, "video/airport_tyx.npz", "video"))
     pieces = [
-        window[start : start + length]
-        for window in _windows(frames, size)
-        for start in range(0, len(frames) - length + 1, length)
+        window[start : start + _FRAMES_PER_SAMPLE]
+        for window in _windows(frames, settings["size"])
+        for start in range(0, len(frames) - _FRAMES_PER_SAMPLE + 1, _FRAMES_PER_SAMPLE)
     ]
-    return _divided(pieces, n_train, n_test, 0)
+    return _split(pieces, settings, n_joint=0)
 
 
-def _multispectral(folder, size, n_train, n_test, step):
-    """Every ``step``-th band."""
+def _load_multispectral(folder, settings):
+    """Every ``joint_step``-th band."""
     cube = load_array(folder, "multispectral/cloth_yxc.npz", "cube").transpose(2, 0, 1)
-    return _divided(_windows(_by_plane(cube[::step]), size), n_train, n_test, 1)
+    bands = _normalise_planes(cube[:: settings["joint_step"]])
+    return _split(_windows(bands, settings["size"]), settings, n_joint=1)
 
 
-def _light_field(folder, size, n_train, n_test, step):
-    """Every ``step``-th view in both directions."""
+def _load_light_field(folder, settings):
+    """Every ``joint_step``-th view in both directions."""
+    step = settings["joint_step"]
     views = load_array(folder, "light_field/lytro_uvyx.npz", "views")[::step, ::step]
-    return _divided(_windows(_by_plane(views), size), n_train, n_test, 2)
+    return _split(_windows(_normalise_planes(views), settings["size"]), settings, n_joint=2)
 
 
-def _by_plane(array):
+def _normalise_planes(array):
     """The contrast of each frame, band or view normalised as that of an image."""
     planes = array.reshape(-1, *array.shape[-2:]).astype(np.float64)
     planes = [normalise_contrast(plane / planes.max()) for plane in planes]
@@ -92,18 +118,27 @@ def _by_plane(array):
 
 
 def _windows(array, size):
+    """Squares (..., size, size) that do not overlap."""
     rows, columns = (range(0, n - size + 1, size) for n in array.shape[-2:])
     return [array[..., y : y + size, x : x + size] for y in rows for x in columns]
 
 
-def _divided(pieces, n_train, n_test, n_joint):
+def _split(pieces, settings, n_joint):
     """Test pieces from all over, training pieces from the rest."""
+    n_train, n_test = settings["n_train"], settings["n_test"]
     order = np.random.default_rng(0).permutation(len(pieces))
     test, train = order[:n_test], order[n_test : n_test + n_train]
-    return Samples(
-        *(np.stack([pieces[i] for i in p]).astype(np.float32) for p in (train, test)),
+    return DataSet(
+        *(np.stack([pieces[i] for i in part]).astype(np.float32) for part in (train, test)),
         n_joint=n_joint,
     )
 
 
-_CUTTERS = {"video": _video, "multispectral": _multispectral, "light field": _light_field}
+_LOADERS = {
+    **{name: partial(_load_small_set, name) for name in SMALL_SETS},
+    "cifar10": _load_cifar10,
+    "flower": _load_flower,
+    "video": _load_video,
+    "multispectral": _load_multispectral,
+    "light field": _load_light_field,
+}

@@ -1,6 +1,6 @@
-"""Put what ``python -m benchmarks paper all`` found into docs/laboratory.md.
+"""Put what ``python -m laboratory all`` found into docs/laboratory.md.
 
-python scripts/laboratory_page.py benchmarks/results/paper
+python -m laboratory.docs_page laboratory/results
 """
 
 import re
@@ -12,15 +12,15 @@ DOCS = Path(__file__).parents[1] / "docs"
 MARK = "<!-- results -->"
 
 
-def main(folder):
-    """Replace all that stands below the mark, and the pictures."""
+def write_page(results):
+    """Replace all that stands below the mark of the page, and its pictures."""
     pictures = DOCS / "images" / "paper"
     pictures.mkdir(parents=True, exist_ok=True)
-    text = (folder / "paper.md").read_text(encoding="utf-8")
+    text = (results / "paper.md").read_text(encoding="utf-8")
     text = re.sub(r"^# .*\n+", "", text)
     text = re.sub(r"^## ", "### ", text, flags=re.MULTILINE)
     for name in re.findall(r"\]\((\w+\.png)\)", text):
-        shutil.copy(folder / name, pictures / name)
+        shutil.copy(results / name, pictures / name)
     text = re.sub(r"\]\((\w+\.png)\)", r"](images/paper/\1)", text)
     page = DOCS / "laboratory.md"
     before, _, _ = page.read_text(encoding="utf-8").partition(MARK)
@@ -28,4 +28,4 @@ def main(folder):
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    write_page(Path(sys.argv[1]))

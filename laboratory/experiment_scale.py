@@ -19,7 +19,7 @@ class Scale:
     test_iterations: int  # of each test code, which nothing else stops
     sparsity_steps: int  # how often the test images are coded to find equal sizes
 
-    def small_images(self):
+    def small_set_settings(self):
         """Settings of a unit that learns from Fruit or City."""
         return {
             "K": self.n_filters,

@@ -3,8 +3,7 @@
 import numpy as np
 from scipy import ndimage
 
-GREY = np.array([0.298936021, 0.587043074, 0.114020904])
-"""What red, green and blue count for."""
+from benchmarks.preprocessing import grey
 
 _CONTRAST_SIZE, _CONTRAST_SIGMA = 13, 4.773
 _TAPER_SIZE, _TAPER_SIGMA = 11, 11 / 3
@@ -14,11 +13,6 @@ def preprocess(rgb):
     """(Y, X, 3) uint8 -> (Y, X) float32, as the authors' arrays are."""
     contrast = normalise_contrast(grey(rgb))
     return taper_edges(contrast - contrast.mean()).astype(np.float32)
-
-
-def grey(rgb):
-    """Weighted sum of the colours, in [0, 1] for uint8."""
-    return (rgb.astype(np.float64) / 255) @ GREY
 
 
 def normalise_contrast(image):

@@ -9,6 +9,7 @@ import json
 import re
 import statistics
 import time
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
@@ -16,19 +17,23 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from benchmarks.data import DataError
+from laboratory.experiments import load_experiment
 
 
 @dataclass(frozen=True)
-class Unit:
-    """One system on one set with one seed; ``kind`` is the module whose ``measure`` does it."""
+class WorkUnit:
+    """One system on one set with one seed.
+
+    ``kind`` says whose ``measure(unit, folder)`` does it: "learning", or an experiment's.
+    """
 
     kind: str
     system: str
     data: str
     seed: int
     settings: dict = field(default_factory=dict)
-    alone: bool = False  # its time is reported
-    guess: float = 10.0  # seconds it may take, as long as nothing is known
+    runs_alone: bool = False  # its time is reported
+    guessed_seconds: float = 10.0  # as long as nothing is known
 
     @property
     def labels(self):
@@ -50,23 +55,26 @@ class Unit:
 
     def measure(self, folder):
         """Do the work; the rows that came of it, each with the labels."""
-        module = importlib.import_module(f"benchmarks.paper.{self.kind}")
+        if self.kind == "learning":
+            module = importlib.import_module("laboratory.learning")
+        else:
+            module = load_experiment(self.kind)
         return [{**self.labels, **row} for row in module.measure(self, folder)]
 
 
-class Store:
+class UnitStore:
     """The folder in which the finished units are."""
 
     def __init__(self, folder):
         self.folder = Path(folder)
 
     def record(self, unit):
-        """What was kept of a unit; None if it is not done, or not as it should be."""
-        path = self.folder / f"{unit.key}.json"
+        """What was kept of a unit; None if it is not done, or not alone as it should be."""
+        path = self._path(unit)
         if not path.exists():
             return None
         record = json.loads(path.read_text(encoding="utf-8"))
-        return None if unit.alone and not record["alone"] else record
+        return None if unit.runs_alone and not record["alone"] else record
 
     def keep(self, unit, rows, seconds):
         """Write the file whole or not at all."""
@@ -74,85 +82,91 @@ class Store:
         record = {
             "kind": unit.kind,
             "labels": unit.labels,
-            "alone": unit.alone,
+            "alone": unit.runs_alone,
             "seconds": seconds,
             "rows": rows,
         }
-        path = self.folder / f"{unit.key}.json"
-        beside = path.with_suffix(".part")
-        beside.write_text(json.dumps(record), encoding="utf-8")
-        beside.replace(path)
+        path = self._path(unit)
+        partial = path.with_suffix(".part")
+        partial.write_text(json.dumps(record), encoding="utf-8")
+        partial.replace(path)
 
     def forget(self, unit):
         """Let it be measured again."""
-        (self.folder / f"{unit.key}.json").unlink(missing_ok=True)
+        self._path(unit).unlink(missing_ok=True)
 
-    def measured_seconds(self):
+    def median_seconds(self):
         """Median seconds of the finished units, by what makes them alike."""
         times = {}
         for path in self.folder.glob("*.json"):
             record = json.loads(path.read_text(encoding="utf-8"))
-            times.setdefault(_likeness(record["kind"], record["labels"]), []).append(
-                record["seconds"]
-            )
-        return {what: statistics.median(values) for what, values in times.items()}
+            likeness = _likeness(record["kind"], record["labels"])
+            times.setdefault(likeness, []).append(record["seconds"])
+        return {likeness: statistics.median(seconds) for likeness, seconds in times.items()}
+
+    def _path(self, unit):
+        return self.folder / f"{unit.key}.json"
 
 
 def _likeness(kind, labels):
     return kind, labels["system"], labels["data"], labels.get("K"), labels.get("size")
 
 
-def without_repeats(units):
+def unique_units(units):
     """Each unit once, though several experiments want it; alone, if one of them wants it so."""
-    found = {}
+    unique = {}
     for unit in units:
-        if unit.key not in found or unit.alone:
-            found[unit.key] = unit
-    return list(found.values())
+        if unit.key not in unique or unit.runs_alone:
+            unique[unit.key] = unit
+    return list(unique.values())
 
 
 def expected_seconds(units, store, jobs):
     """How long the units will take, from what like ones took, or else from their guesses."""
-    known = store.measured_seconds()
+    known = store.median_seconds()
     total = 0.0
     for unit in units:
-        seconds = known.get(_likeness(unit.kind, unit.labels), unit.guess)
-        total += seconds if unit.alone else seconds / jobs
+        seconds = known.get(_likeness(unit.kind, unit.labels), unit.guessed_seconds)
+        total += seconds if unit.runs_alone else seconds / jobs
     return total
 
 
-def run(units, store, folder, jobs=1, say=print):
+def run_units(units, store, folder, jobs=1, say=print):
     """Do what is not done yet; return {key: message} of the units that failed."""
-    todo = [unit for unit in without_repeats(units) if store.record(unit) is None]
-    done = len(without_repeats(units)) - len(todo)
+    wanted = unique_units(units)
+    todo = [unit for unit in wanted if store.record(unit) is None]
     minutes = expected_seconds(todo, store, jobs) / 60
-    say(f"{len(todo)} units to do, {done} done before; about {minutes:.0f} minutes")
+    say(
+        f"{len(todo)} units to do, {len(wanted) - len(todo)} done before; "
+        f"about {minutes:.0f} minutes"
+    )
     failed = {}
     progress = _Progress(len(todo), say)
-    for alone in (True, False):
-        some = [unit for unit in todo if unit.alone == alone]
-        workers = 1 if alone else min(jobs, max(len(some), 1))
-        for unit, outcome in _outcomes(some, folder, workers):
+    for runs_alone in (True, False):
+        round_units = [unit for unit in todo if unit.runs_alone == runs_alone]
+        workers = 1 if runs_alone else min(jobs, max(len(round_units), 1))
+        for unit, outcome in _outcomes(round_units, folder, workers):
             if isinstance(outcome, BaseException):
                 failed[unit.key] = f"{type(outcome).__name__}: {outcome}"
             else:
                 store.keep(unit, *outcome)
-            progress.tell(unit, outcome)
+            progress.report(unit, outcome)
     return failed
 
 
 @dataclass
 class _Progress:
     total: int
-    say: object
+    say: Callable[[str], None]
     done: int = 0
     start: float = field(default_factory=time.monotonic)
 
-    def tell(self, unit, outcome):
+    def report(self, unit, outcome):
         self.done += 1
-        came = f"FAILED: {outcome}" if isinstance(outcome, BaseException) else f"{outcome[1]:.1f} s"
+        failed = isinstance(outcome, BaseException)
+        words = f"FAILED: {outcome}" if failed else f"{outcome[1]:.1f} s"
         minutes = (time.monotonic() - self.start) / 60
-        self.say(f"[{self.done}/{self.total}, {minutes:.1f} min] {unit.kind}: {unit.name}: {came}")
+        self.say(f"[{self.done}/{self.total}, {minutes:.1f} min] {unit.kind}: {unit.name}: {words}")
 
 
 def _outcomes(units, folder, workers):
@@ -162,7 +176,7 @@ def _outcomes(units, folder, workers):
     # Processes of their own: a fork would inherit locks of threads that it does not have.
     context = get_context("spawn")
     with ProcessPoolExecutor(workers, context) as pool:
-        futures = {pool.submit(_timed, unit, folder): unit for unit in units}
+        futures = {pool.submit(_measure_timed, unit, folder): unit for unit in units}
         for future in as_completed(futures):
             error = future.exception()
             if isinstance(error, DataError | BrokenProcessPool):
@@ -171,7 +185,7 @@ def _outcomes(units, folder, workers):
             yield futures[future], error or future.result()
 
 
-def _timed(unit, folder):
+def _measure_timed(unit, folder):
     start = time.perf_counter()
     rows = unit.measure(folder)
     return rows, time.perf_counter() - start

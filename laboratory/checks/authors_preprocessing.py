@@ -1,11 +1,14 @@
-"""The preprocessing of this package against the arrays that the paper's authors published."""
+"""The preprocessing of the laboratory against the arrays that the paper's authors published."""
 
 import numpy as np
 
-from benchmarks.data import load_images, load_lcne
-from benchmarks.preprocessing import preprocess
+from benchmarks.data import load_images
+from laboratory.data_sets import load_authors_arrays
+from laboratory.preprocessing import preprocess
 
-_ROUNDING = 1e-6  # a few float32 steps at the size of the values; another JPEG decoder exceeds it
+_MAX_DIFFERENCE = (
+    1e-6  # a few float32 steps at the size of the values; another JPEG decoder exceeds it
+)
 
 
 def run(report, *, data, quick):
@@ -13,7 +16,7 @@ def run(report, *, data, quick):
     for ax, name in zip(axes, ("fruit", "city"), strict=True):
         folders = ((name, "train"), ("fruit_city_test",))
         for folder, theirs, part in zip(
-            folders, load_lcne(data, name), ("train", "test"), strict=True
+            folders, load_authors_arrays(data, name), ("train", "test"), strict=True
         ):
             ours = np.stack([preprocess(image) for image in load_images(data, *folder)])
             difference = np.abs(ours - theirs).max(axis=(1, 2))
@@ -24,8 +27,10 @@ def run(report, *, data, quick):
                 largest_difference=float(difference.max()),
                 largest_value=float(np.abs(theirs).max()),
             )
-            report.at_most(f"largest difference, {name} {part}", float(difference.max()), _ROUNDING)
+            report.at_most(
+                f"largest difference, {name} {part}", float(difference.max()), _MAX_DIFFERENCE
+            )
             ax.plot(difference, "o-", label=part)
         ax.set(title=name, xlabel="image", ylabel="largest difference", yscale="log")
-        ax.axhline(_ROUNDING, color="grey", linestyle=":")
+        ax.axhline(_MAX_DIFFERENCE, color="grey", linestyle=":")
         ax.legend()

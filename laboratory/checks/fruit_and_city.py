@@ -10,10 +10,10 @@ from itertools import islice
 import numpy as np
 
 from benchmarks import contenders
-from benchmarks.data import load_lcne
 from benchmarks.quality import psnr
-from benchmarks.systems import sporco_systems
-from benchmarks.systems.base import Task
+from laboratory.data_sets import load_authors_arrays
+from laboratory.systems import sporco_systems
+from laboratory.systems.interface import LearningTask
 from napari_scsc import SCSC
 
 _K, _R, _SUPPORT, _BETA = 100, 10, (11, 11), 0.1
@@ -30,7 +30,7 @@ _OCSC = {"n_base": _K, "weights": "identity"}
 
 
 def run(report, *, data, quick):
-    sets = {name: load_lcne(data, name) for name in _PSNR_BARS}
+    sets = {name: load_authors_arrays(data, name) for name in _PSNR_BARS}
     curves = Curves()
     _warm_up(sets["fruit"][0])
     for name, (train, test) in sets.items():
@@ -120,7 +120,7 @@ def _test_ours(model, test):
 
 
 def _task(train):
-    return Task(train, n_filters=_K, support=_SUPPORT, beta=_BETA)
+    return LearningTask(train, n_filters=_K, support=_SUPPORT, beta=_BETA)
 
 
 def _learn_online(report, curves, name, train, test):

@@ -2,10 +2,11 @@
 
 import numpy as np
 
-from benchmarks.paper import figures, learning, sets
-from benchmarks.paper.claims import Claim, mean, untested, verdict
-from benchmarks.paper.size import counted
-from benchmarks.paper.units import Unit
+from laboratory import data_sets, figures, learning
+from laboratory.code_size import is_significant
+from laboratory.result_rows import mean
+from laboratory.verdicts import Claim, untested, verdict
+from laboratory.work_units import WorkUnit
 
 TITLE = "Figure 2: weight matrices of a test sample from City"
 NOTES = (
@@ -18,17 +19,24 @@ _NEAR_ZERO, _USED = 0.01, 0.1
 
 def plan(scale):
     return [
-        Unit("weights", system, "city", seed, scale.small_images() | {"passes": 1}, guess=8)
+        WorkUnit(
+            "weights",
+            system,
+            "city",
+            seed,
+            scale.small_set_settings() | {"passes": 1},
+            guessed_seconds=8,
+        )
         for system in ("SCSC", "SCSC-L1")
         for seed in range(scale.seeds)
     ]
 
 
 def measure(unit, folder):
-    step = learning.last_step(unit, folder)
-    sample = sets.load(folder, unit.data, unit.settings).test[0]
+    step = learning.learn_to_the_end(unit, folder)
+    sample = data_sets.load_data_set(folder, unit.data, unit.settings).test[0]
     code = step.model.encode(sample, max_iter=unit.settings["test_iterations"], tol=0.0)
-    used = counted(code.Z).any(axis=tuple(range(1, code.Z.ndim)))
+    used = is_significant(code.Z).any(axis=tuple(range(1, code.Z.ndim)))
     return [{**describe(code.W[:, used]), "weights": np.round(code.W, 4).tolist()}]
 
 
@@ -81,7 +89,7 @@ CLAIMS = (
 
 
 def draw(rows):
-    figure, axes = figures.panels(1, 2)
+    figure, axes = figures.make_panels(1, 2)
     shown = {row["system"]: row for row in reversed(rows)}  # the first seed of each
     for ax, system in zip(axes[:, 0], ("SCSC-L1", "SCSC"), strict=True):
         if system in shown:

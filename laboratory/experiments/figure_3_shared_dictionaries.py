@@ -1,9 +1,9 @@
 """Figure 3: dictionaries of each sample's own against shared ones, over R."""
 
-from benchmarks.paper import figures
-from benchmarks.paper.claims import always_above, every_way
-from benchmarks.paper.learning import QUALITY
-from benchmarks.paper.plans import everywhere
+from laboratory import figures
+from laboratory.evaluation import QUALITY_COLUMNS
+from laboratory.learning_units import learning_units
+from laboratory.verdicts import always_above, claims_for_each_comparison
 
 TITLE = "Figure 3: shared and sample-dependent dictionaries"
 NOTES = (
@@ -12,19 +12,21 @@ NOTES = (
 )
 SUMMARY = (
     ("data", "system", "R"),
-    (*QUALITY, "seconds", "passes"),
+    (*QUALITY_COLUMNS, "seconds", "passes"),
 )
 CLAIMS = (
-    *every_way(
+    *claims_for_each_comparison(
         "SCSC always outperforms SCSC (shared)",
         lambda key: always_above("SCSC", "SCSC (shared)", key),
     ),
-    *every_way("SCSC always outperforms SEP-TD", lambda key: always_above("SCSC", "SEP-TD", key)),
-    *every_way(
+    *claims_for_each_comparison(
+        "SCSC always outperforms SEP-TD", lambda key: always_above("SCSC", "SEP-TD", key)
+    ),
+    *claims_for_each_comparison(
         "SCSC always outperforms SEP-TD, rescaled",
         lambda key: always_above("SCSC", "SEP-TD, rescaled", key),
     ),
-    *every_way(
+    *claims_for_each_comparison(
         "SCSC outperforms OCSC from R = 10 on",
         lambda key: always_above(
             "SCSC",
@@ -39,9 +41,9 @@ CLAIMS = (
 
 def plan(scale):
     over_r = ("SCSC", "SCSC (shared)", "SEP-TD", "SEP-TD, rescaled")
-    units = [unit for r in scale.bases for unit in everywhere(scale, over_r, R=r)]
-    return units + everywhere(scale, ("OCSC",))
+    units = [unit for r in scale.bases for unit in learning_units(scale, over_r, R=r)]
+    return units + learning_units(scale, ("OCSC",))
 
 
 def draw(rows):
-    return figures.against(rows, "R", "R", constant=("OCSC",))
+    return figures.plot_against(rows, "R", "R", constant=("OCSC",))

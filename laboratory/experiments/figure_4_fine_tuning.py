@@ -1,9 +1,9 @@
 """Figure 4: SCSC against OCSC of the same space, its filters tuned to each test sample."""
 
-from benchmarks.paper import figures
-from benchmarks.paper.claims import MUCH_DB, always_above, every_way
-from benchmarks.paper.learning import QUALITY
-from benchmarks.paper.plans import everywhere
+from laboratory import figures
+from laboratory.evaluation import QUALITY_COLUMNS
+from laboratory.learning_units import learning_units
+from laboratory.verdicts import MUCH_DB, always_above, claims_for_each_comparison
 
 TITLE = "Figure 4: SCSC and OCSC with fine-tuning"
 NOTES = (
@@ -12,13 +12,13 @@ NOTES = (
     "of SCSC. Much is 1 dB. R goes up to K/2: fitting 100 filters again to each test sample takes "
     "minutes each time."
 )
-SUMMARY = ("data", "system", "R"), (*QUALITY, "seconds", "passes")
+SUMMARY = ("data", "system", "R"), (*QUALITY_COLUMNS, "seconds", "passes")
 CLAIMS = (
-    *every_way(
+    *claims_for_each_comparison(
         "fine-tuning improves OCSC",
         lambda key: always_above("OCSC fine-tuned", "OCSC", key),
     ),
-    *every_way(
+    *claims_for_each_comparison(
         "OCSC with fine-tuning is still much worse than SCSC",
         lambda key: always_above("SCSC", "OCSC fine-tuned", key, least=MUCH_DB),
     ),
@@ -32,10 +32,10 @@ def _bases(scale):
 def plan(scale):
     units = []
     for r in _bases(scale):
-        units += everywhere(scale, ("SCSC", "OCSC fine-tuned"), R=r)
-        units += everywhere(scale, ("OCSC",), K=r)
+        units += learning_units(scale, ("SCSC", "OCSC fine-tuned"), R=r)
+        units += learning_units(scale, ("OCSC",), K=r)
     return units
 
 
 def draw(rows):
-    return figures.against(rows, "R", "R (K of OCSC)")
+    return figures.plot_against(rows, "R", "R (K of OCSC)")

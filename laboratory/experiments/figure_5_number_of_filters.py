@@ -1,10 +1,10 @@
 """Figure 5: the effect of K."""
 
-from benchmarks.paper import figures
-from benchmarks.paper.claims import every_way, grows_with
-from benchmarks.paper.learning import QUALITY
-from benchmarks.paper.plans import learn
-from benchmarks.paper.sets import SMALL
+from laboratory import figures
+from laboratory.data_sets import SMALL_SETS
+from laboratory.evaluation import QUALITY_COLUMNS
+from laboratory.learning_units import learning_unit
+from laboratory.verdicts import claims_for_each_comparison, grows_with
 
 TITLE = "Figure 5: effect of K on the testing PSNR"
 NOTES = (
@@ -14,9 +14,9 @@ NOTES = (
 )
 SUMMARY = (
     ("data", "system", "K"),
-    (*QUALITY, "seconds", "passes", "kept_mb"),
+    (*QUALITY_COLUMNS, "seconds", "passes", "kept_mb"),
 )
-CLAIMS = every_way(
+CLAIMS = claims_for_each_comparison(
     "a larger K is consistently better for all methods", lambda key: grows_with("K", key)
 )
 _FULL = {
@@ -41,19 +41,19 @@ def large_images(scale, data):
     }
     size, n_train, n_test = sizes[data]
     changes = {"size": size, "n_train": n_train, "n_test": n_test}
-    return scale.small_images() | changes | {"R": 10 if scale.quick else 30}
+    return scale.small_set_settings() | changes | {"R": 10 if scale.quick else 30}
 
 
 def plan(scale):
     units = []
     for data, systems in (_QUICK if scale.quick else _FULL).items():
-        changes = {} if data in SMALL else large_images(scale, data)
+        changes = {} if data in SMALL_SETS else large_images(scale, data)
         for system, counts in systems.items():
             for k in counts:
                 for seed in range(scale.seeds):
-                    units.append(learn(scale, system, data, seed, **(changes | {"K": k})))
+                    units.append(learning_unit(scale, system, data, seed, **(changes | {"K": k})))
     return units
 
 
 def draw(rows):
-    return figures.against(rows, "K", "K")
+    return figures.plot_against(rows, "K", "K")

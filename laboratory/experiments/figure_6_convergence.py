@@ -2,32 +2,31 @@
 
 from statistics import fmean
 
-from benchmarks.paper import figures
-from benchmarks.paper.claims import (
+from laboratory import figures
+from laboratory.evaluation import EQUAL_SIZE_COLUMNS, NUMBERS_PER_PIXEL, QUALITY_COLUMNS
+from laboratory.learning_units import learning_units
+from laboratory.result_rows import distinct_labels, final_rows, mean, select_rows
+from laboratory.systems import BATCH_SYSTEMS, UNTRAINED
+from laboratory.time_to_quality import (
+    claims_for_psnr_and_objective,
+    faster_at_equal_quality,
+    format_seconds,
+    start_that_reaches,
+    times_to_common_goal,
+    untrained_name,
+)
+from laboratory.verdicts import (
     NO,
     NOT_TESTED,
     YES,
     Claim,
     always_within,
-    by_psnr_and_objective,
-    chosen,
-    distinct,
-    ends,
-    every_way,
-    faster_at_equal,
-    groups_compared,
-    lead,
-    mean,
-    seconds,
-    start_as_good,
-    start_of,
-    times_to_equal,
+    better_in_every_pair,
+    claims_for_each_comparison,
+    compute_lead,
     untested,
     verdict,
 )
-from benchmarks.paper.learning import BATCH, EQUAL, QUALITY, TARGETS
-from benchmarks.paper.plans import everywhere
-from benchmarks.systems import STARTS
 
 TITLE = "Figure 6: testing PSNR with clock time on the small data sets"
 NOTES = (
@@ -45,23 +44,23 @@ NOTES = (
 )
 SUMMARY = (
     ("data", "system"),
-    (*QUALITY, "objective", "objective_unit", "seconds", "passes", "kept_mb"),
+    (*QUALITY_COLUMNS, "objective", "objective_unit", "seconds", "passes", "kept_mb"),
 )
 ONLINE = ("SCSC", "OCSC", "OCDL-Degraux", "OCDL-Liu")
-PAPERS_BATCH = tuple(system for system in BATCH if system != "CCSC")
-SYSTEMS = (*ONLINE, *BATCH, "SCSC (ADMM code)")
+PAPERS_BATCH = tuple(system for system in BATCH_SYSTEMS if system != "CCSC")
+SYSTEMS = (*ONLINE, *BATCH_SYSTEMS, "SCSC (ADMM code)")
 _COMPARABLE_DB = 0.5
 _PASSES = 10
 
 
 def plan(scale):
-    options = {"alone": True, "curve": True}
-    batch = [system for system in SYSTEMS if system in BATCH]
-    online = [system for system in SYSTEMS if system not in BATCH]
+    options = {"runs_alone": True, "curve": True}
+    batch = [system for system in SYSTEMS if system in BATCH_SYSTEMS]
+    online = [system for system in SYSTEMS if system not in BATCH_SYSTEMS]
     return [
-        *everywhere(scale, STARTS),
-        *everywhere(scale, online, passes=_PASSES, **options),
-        *everywhere(scale, batch, **options),
+        *learning_units(scale, UNTRAINED),
+        *learning_units(scale, online, passes=_PASSES, **options),
+        *learning_units(scale, batch, **options),
     ]
 
 
@@ -69,8 +68,10 @@ def sooner(key):
     """A comparison: a reaches the final value of b before b does, and had to learn for it."""
 
     def compare(rows, a, b):
-        times = times_to_equal(rows, a, b, _second, key)
-        if times is None or start_as_good(rows, (a,), mean(ends(rows), key, system=b), key):
+        times = times_to_common_goal(rows, a, b, _second, key)
+        if times is None or start_that_reaches(
+            rows, (a,), mean(final_rows(rows), key, system=b), key
+        ):
             return NOT_TESTED
         return YES if times[0] < times[1] else NO
 
@@ -83,21 +84,21 @@ def _second(_, final):
 
 def _better_end(key):
     def compare(rows, a, b):
-        ahead = lead(ends(rows), a, b, key)
+        ahead = compute_lead(final_rows(rows), a, b, key)
         return NOT_TESTED if ahead is None else ahead.exceeds(0.0)
 
     return compare
 
 
 def _storage(rows):
-    texts, good = [], []
-    for (data,) in distinct(rows, "data"):
-        kept = [mean(ends(rows), "kept_mb", system=s, data=data) for s in ("OCSC", "SCSC")]
-        if None not in kept:
-            row = chosen(rows, system="SCSC", data=data)[0]
-            texts.append(f"{data}: {kept[0] / kept[1]:.0f} times less")
-            good.append(kept[0] / kept[1] >= 0.8 * (row["K"] / row["R"]) ** 2)
-    return verdict("; ".join(texts), all(good)) if texts else untested("not both systems")
+    texts, agrees = [], []
+    for (data,) in distinct_labels(rows, "data"):
+        kept_mb = [mean(final_rows(rows), "kept_mb", system=s, data=data) for s in ("OCSC", "SCSC")]
+        if None not in kept_mb:
+            row = select_rows(rows, system="SCSC", data=data)[0]
+            texts.append(f"{data}: {kept_mb[0] / kept_mb[1]:.0f} times less")
+            agrees.append(kept_mb[0] / kept_mb[1] >= 0.8 * (row["K"] / row["R"]) ** 2)
+    return verdict("; ".join(texts), all(agrees)) if texts else untested("not both systems")
 
 
 _SOONER = (
@@ -113,25 +114,25 @@ CLAIMS = (
     *(
         Claim(
             f"online methods {text}",
-            groups_compared(
+            better_in_every_pair(
                 ONLINE, PAPERS_BATCH, sooner(key), f"the batch method's final {what} reached sooner"
             ),
         )
         for text, key, what in _SOONER
     ),
-    *every_way(
+    *claims_for_each_comparison(
         "online methods have better PSNR than batch methods",
-        lambda key: groups_compared(
+        lambda key: better_in_every_pair(
             ONLINE, PAPERS_BATCH, _better_end(key), "the online method better"
         ),
     ),
-    *every_way(
+    *claims_for_each_comparison(
         f"SCSC has comparable PSNR as OCSC (within {_COMPARABLE_DB} dB)",
         lambda key: always_within("SCSC", "OCSC", _COMPARABLE_DB, key),
     ),
-    *by_psnr_and_objective(
+    *claims_for_psnr_and_objective(
         "SCSC is faster than OCSC at equal {} (filters of length one)",
-        lambda key: faster_at_equal("SCSC", "OCSC", key),
+        lambda key: faster_at_equal_quality("SCSC", "OCSC", key),
     ),
     Claim("SCSC requires less storage than OCSC, by about (K/R)^2", _storage),
 )
@@ -149,15 +150,15 @@ def tables(rows):
         "rival",
         "equal beta",
         "equal beta, length one",
-        *(f"{target:g} numbers a pixel" for target in TARGETS),
+        *(f"{target:g} numbers a pixel" for target in NUMBERS_PER_PIXEL),
         *(f"seconds to its {what}" for what in _GOALS.values()),
     )
     lines = [
-        (data, rival, *_leads_over(some, rival), *_times_against(some, rival))
-        for (data,) in distinct(rows, "data")
-        for some in [chosen(rows, data=data)]
-        for (rival,) in distinct(some, "system")
-        if rival != "SCSC" and rival not in STARTS
+        (data, rival, *_leads_over(set_rows, rival), *_times_against(set_rows, rival))
+        for (data,) in distinct_labels(rows, "data")
+        for set_rows in [select_rows(rows, data=data)]
+        for (rival,) in distinct_labels(set_rows, "system")
+        if rival != "SCSC" and rival not in UNTRAINED
     ]
     text = (
         "SCSC against every other system: its lead in test PSNR (dB), then the seconds of SCSC / "
@@ -170,8 +171,8 @@ def tables(rows):
 
 
 def _leads_over(rows, rival):
-    for key in ("psnr", "psnr_unit", *EQUAL):
-        ahead = lead(ends(rows), "SCSC", rival, key)
+    for key in ("psnr", "psnr_unit", *EQUAL_SIZE_COLUMNS):
+        ahead = compute_lead(final_rows(rows), "SCSC", rival, key)
         yield None if ahead is None else f"{ahead.mean:+.2f}"
 
 
@@ -181,12 +182,14 @@ def _times_against(rows, rival):
     begun = [
         start | {"system": system, "end": False}
         for system in pair
-        for start in chosen(rows, system=start_of(system))
+        for start in select_rows(rows, system=untrained_name(system))
     ]
     for key in _GOALS:
-        times = times_to_equal(rows + begun, *pair, _second, key, average=fmean)
-        yield " / ".join(seconds(each).removesuffix(" s") for each in times) if times else None
+        times = times_to_common_goal(rows + begun, *pair, _second, key, average=fmean)
+        yield (
+            " / ".join(format_seconds(each).removesuffix(" s") for each in times) if times else None
+        )
 
 
 def draw(rows):
-    return figures.curves(rows)
+    return figures.plot_curves(rows)

@@ -1,17 +1,12 @@
 """Figure 7: test PSNR against learning time on the large sets, SCSC against OCSC."""
 
-from benchmarks.paper import figures
-from benchmarks.paper.claims import (
-    MUCH_DB,
-    always_above,
-    by_psnr_and_objective,
-    every_way,
-    faster_at_equal,
-)
-from benchmarks.paper.filters import large_images
-from benchmarks.paper.learning import QUALITY
-from benchmarks.paper.plans import learn
-from benchmarks.systems import STARTS
+from laboratory import figures
+from laboratory.evaluation import QUALITY_COLUMNS
+from laboratory.experiments.figure_5_number_of_filters import large_images
+from laboratory.learning_units import learning_unit
+from laboratory.systems import UNTRAINED
+from laboratory.time_to_quality import claims_for_psnr_and_objective, faster_at_equal_quality
+from laboratory.verdicts import MUCH_DB, always_above, claims_for_each_comparison
 
 TITLE = "Figure 7: testing PSNR on the large data sets"
 NOTES = (
@@ -24,7 +19,7 @@ NOTES = (
 SUMMARY = (
     ("data", "system", "K", "R"),
     (
-        *QUALITY,
+        *QUALITY_COLUMNS,
         "objective",
         "objective_unit",
         "seconds",
@@ -34,24 +29,24 @@ SUMMARY = (
     ),
 )
 CLAIMS = (
-    *every_way(
+    *claims_for_each_comparison(
         "SCSC significantly outperforms OCSC on both sets",
         lambda key: always_above(
             "SCSC", "OCSC", key, cases=("data",), match=("data",), least=MUCH_DB
         ),
     ),
-    *by_psnr_and_objective(
+    *claims_for_psnr_and_objective(
         "SCSC reaches what OCSC reaches in less time ({}, filters of length one)",
-        lambda key: faster_at_equal("SCSC", "OCSC", key),
+        lambda key: faster_at_equal_quality("SCSC", "OCSC", key),
     ),
 )
 
 
 def plan(scale):
     return [
-        learn(scale, system, data, seed, **_changes(scale, system, data))
+        learning_unit(scale, system, data, seed, **_changes(scale, system, data))
         for data in ("cifar10", "flower")
-        for system in ("SCSC", "OCSC", *STARTS)
+        for system in ("SCSC", "OCSC", *UNTRAINED)
         for seed in range(scale.seeds)
     ]
 
@@ -61,10 +56,10 @@ def _changes(scale, system, data):
     without_weights = system in ("OCSC", "no learning (shared)")
     count = k // 6 if without_weights and data == "flower" else k
     changes = large_images(scale, data) | {"K": count}
-    if system in STARTS:
+    if system in UNTRAINED:
         return changes
-    return changes | {"alone": True, "curve": True, "passes": 10}
+    return changes | {"runs_alone": True, "curve": True, "passes": 10}
 
 
 def draw(rows):
-    return figures.curves(rows)
+    return figures.plot_curves(rows)

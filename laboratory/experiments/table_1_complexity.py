@@ -7,12 +7,13 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks import scaling
-from benchmarks.paper import figures
-from benchmarks.paper.claims import Claim, mean, untested, verdict
-from benchmarks.paper.units import Unit
 from benchmarks.report import Report
 from benchmarks.synthetic import sample
 from benchmarks.timing import CodeTimer, interleaved, seconds_of
+from laboratory import figures
+from laboratory.result_rows import mean
+from laboratory.verdicts import Claim, untested, verdict
+from laboratory.work_units import WorkUnit
 from napari_scsc import SCSC
 from napari_scsc.model.solver.problem import Geometry, Problem
 
@@ -23,16 +24,27 @@ NOTES = (
     "an exponent above it: the paper's are upper bounds."
 )
 SUMMARY = ("system", "of", "in", "paper"), ("exponent", "ratio")
-_MARGIN = 0.25  # by which a fitted exponent may be above that of the formula: noise, and log P
+_EXPONENT_MARGIN = (
+    0.25  # by which a fitted exponent may be above that of the formula: noise, and log P
+)
 _SUPPORT = (11, 11)
+_GROWING_WITH_K = ("filter_ms", "history_mb")  # of OCSC
 _PAPER_OCSC = {"code_ms": "1", "filter_ms": "2", "history_mb": "2"}
 
 
 def plan(scale):
     settings = {"quick": scale.quick}
     return [
-        Unit("complexity", system, "synthetic", 0, settings, alone=True, guess=guess)
-        for system, guess in (
+        WorkUnit(
+            "complexity",
+            system,
+            "synthetic",
+            0,
+            settings,
+            runs_alone=True,
+            guessed_seconds=seconds,
+        )
+        for system, seconds in (
             ("SCSC", 100 if scale.quick else 900),
             ("OCSC", 60 if scale.quick else 600),
         )
@@ -60,11 +72,11 @@ def _of_ocsc(quick):
         "code_ms": {k: _code_timer(model, length) for k, model in models.items()},
         "filter_ms": {k: _filter_timer(model) for k, model in models.items()},
     }
-    found = {
-        what: {k: statistics.median(v) for k, v in interleaved(some, 3).items()}
-        for what, some in timers.items()
+    measured = {
+        what: {k: statistics.median(v) for k, v in interleaved(by_count, 3).items()}
+        for what, by_count in timers.items()
     }
-    found["history_mb"] = {k: _history_bytes(model) for k, model in models.items()}
+    measured["history_mb"] = {k: _history_bytes(model) for k, model in models.items()}
     return [
         {
             "of": what,
@@ -72,7 +84,7 @@ def _of_ocsc(quick):
             "exponent": scaling.exponent(counts, [values[k] for k in counts]),
             "paper": _PAPER_OCSC[what],
         }
-        for what, values in found.items()
+        for what, values in measured.items()
     ]
 
 
@@ -132,34 +144,35 @@ def _at_most(system, what, limits):
     """A judge: no exponent is above that of the formula by more than the margin."""
 
     def judge(rows):
-        texts, good = [], []
+        texts, within = [], []
         for axis, limit in limits.items():
-            found = mean(rows, "exponent", system=system, of=what, **{"in": axis})
-            if found is not None:
-                texts.append(f"{found:.2f} in {axis}")
-                good.append(found <= limit + _MARGIN)
-        return verdict(", ".join(texts), all(good)) if texts else untested("not measured")
+            exponent = mean(rows, "exponent", system=system, of=what, **{"in": axis})
+            if exponent is not None:
+                texts.append(f"{exponent:.2f} in {axis}")
+                within.append(exponent <= limit + _EXPONENT_MARGIN)
+        return verdict(", ".join(texts), all(within)) if texts else untested("not measured")
 
     return judge
 
 
 def _grows_faster(rows):
     """Whether OCSC's filter update and space grow with K, and SCSC's do not."""
-    found = {
+    exponents = {
         (system, what): mean(rows, "exponent", system=system, of=what, **{"in": "K"})
         for system in ("SCSC", "OCSC")
-        for what in ("filter_ms", "history_mb")
+        for what in _GROWING_WITH_K
     }
-    if None in found.values():
+    if None in exponents.values():
         return untested("not both systems")
-    text = "; ".join(f"{s}, {w.split('_')[0]}: {v:.2f}" for (s, w), v in found.items())
-    return verdict(text, all(found["OCSC", w] > 1 > found["SCSC", w] for w in _OF_K))
+    text = "; ".join(f"{s}, {w.split('_')[0]}: {v:.2f}" for (s, w), v in exponents.items())
+    return verdict(
+        text, all(exponents["OCSC", w] > 1 > exponents["SCSC", w] for w in _GROWING_WITH_K)
+    )
 
 
-_OF_K = ("filter_ms", "history_mb")
-
-
-_HUNDRED = 99  # of H, which grows as R^2; G grows as R, so that with it a hundred cannot be
+_LEAST_RATIO_OF_H = (
+    99  # of H, which grows as R^2; G grows as R, so that with it a hundred cannot be
+)
 
 
 def _hundredth(rows):
@@ -167,7 +180,7 @@ def _hundredth(rows):
     if None in ratios.values():
         return untested("not measured")
     text = ", ".join(f"{what}: {ratio:.1f} times less" for what, ratio in ratios.items())
-    return verdict(text, ratios["H"] >= _HUNDRED)
+    return verdict(text, ratios["H"] >= _LEAST_RATIO_OF_H)
 
 
 CLAIMS = (
@@ -189,7 +202,7 @@ CLAIMS = (
 
 
 def draw(rows):
-    figure, axes = figures.panels(1)
+    figure, axes = figures.make_panels(1)
     ax = axes[0, 0]
     fitted = [row for row in rows if "exponent" in row]
     names = [f"{row['system']}: {row['of'].split('_')[0]} in {row['in']}" for row in fitted]

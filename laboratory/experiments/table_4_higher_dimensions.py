@@ -2,17 +2,13 @@
 
 from functools import partial
 
-from benchmarks.paper import figures
-from benchmarks.paper.claims import (
-    always_above,
-    by_psnr_and_objective,
-    ends,
-    every_way,
-    faster_at_equal,
-)
-from benchmarks.paper.learning import QUALITY
-from benchmarks.paper.plans import learn
-from benchmarks.systems import STARTS
+from laboratory import figures
+from laboratory.evaluation import QUALITY_COLUMNS
+from laboratory.learning_units import learning_unit
+from laboratory.result_rows import final_rows
+from laboratory.systems import UNTRAINED
+from laboratory.time_to_quality import claims_for_psnr_and_objective, faster_at_equal_quality
+from laboratory.verdicts import always_above, claims_for_each_comparison
 
 TITLE = "Table 4: higher-dimensional data sets"
 NOTES = (
@@ -26,9 +22,9 @@ NOTES = (
 )
 SUMMARY = (
     ("data", "system", "R"),
-    (*QUALITY, "seconds", "passes", "budget", "kept_mb"),
+    (*QUALITY_COLUMNS, "seconds", "passes", "budget", "kept_mb"),
 )
-_SETS = {
+_SET_SIZES = {
     # size, training and test samples, filters, step of bands or views; then of the quick version
     "video": ((100, 10, 2, (11, 11, 11), 1), (32, 6, 1, (5, 7, 7), 1)),
     "multispectral": ((60, 6, 2, (11, 11), 1), (32, 8, 2, (11, 11), 3)),
@@ -36,7 +32,7 @@ _SETS = {
 }
 
 
-def _channels(data, step):
+def _count_channels(data, step):
     """Bands or views that a filter spans."""
     bands, views = len(range(0, 31, step)), len(range(0, 8, step)) ** 2
     return {"video": 1, "multispectral": bands, "light field": views}[data]
@@ -44,36 +40,37 @@ def _channels(data, step):
 
 def plan(scale):
     units = []
-    for data, sizes in _SETS.items():
+    for data, sizes in _SET_SIZES.items():
         size, n_train, n_test, support, step = sizes[scale.quick]
-        changes = scale.small_images() | {
+        changes = scale.small_set_settings() | {
             "size": size,
             "n_train": n_train,
             "n_test": n_test,
             "support": list(support),
             "joint_step": step,
             "K": 30 if scale.quick else 50,
-            "beta": round(0.1 * _channels(data, step) ** 0.5, 3),
+            "beta": round(0.1 * _count_channels(data, step) ** 0.5, 3),
         }
-        for system, own in _OWN:
+        for system, options in _SYSTEM_OPTIONS:
             units += [
-                learn(scale, system, data, seed, **(changes | own)) for seed in range(scale.seeds)
+                learning_unit(scale, system, data, seed, **(changes | options))
+                for seed in range(scale.seeds)
             ]
     return units
 
 
-_TIMED = {"alone": True, "curve": True}
-_OWN = (
+_TIMED = {"runs_alone": True, "curve": True}
+_SYSTEM_OPTIONS = (
     ("CCSC", _TIMED),
     ("OCSC", _TIMED | {"passes": 10}),
     ("SCSC", _TIMED | {"passes": 10, "R": 5}),
     ("SCSC", _TIMED | {"passes": 10, "R": 10}),
-    *((start, {"sparsity_steps": 0, "R": 10}) for start in STARTS),
+    *((start, {"sparsity_steps": 0, "R": 10}) for start in UNTRAINED),
 )
 
 
 def _faster_than(rival, key):
-    judge = faster_at_equal("SCSC", rival, key)
+    judge = faster_at_equal_quality("SCSC", rival, key)
 
     def judge_one_size(rows):
         return judge([row for row in rows if row["system"] != "SCSC" or row["R"] == 10])
@@ -82,7 +79,7 @@ def _faster_than(rival, key):
 
 
 def _above(ours, theirs, cases=("data", "R")):
-    return every_way(
+    return claims_for_each_comparison(
         f"{ours} outperforms {theirs}",
         lambda key: always_above(ours, theirs, key, cases=cases, match=("data",)),
     )
@@ -95,7 +92,7 @@ CLAIMS = (
     *(
         claim
         for rival in ("OCSC", "CCSC")
-        for claim in by_psnr_and_objective(
+        for claim in claims_for_psnr_and_objective(
             f"SCSC is the fastest (the paper: on other hardware): than {rival}, to equal {{}}, "
             "filters of length one",
             partial(_faster_than, rival),
@@ -105,9 +102,11 @@ CLAIMS = (
 
 
 def draw(rows):
-    shown = [row | {"set": _name(row)} for row in ends(rows) if row["system"] not in STARTS]
-    return figures.bars(shown, "psnr", figures.PSNR, ("set",))
+    shown = [
+        row | {"set": _bar_name(row)} for row in final_rows(rows) if row["system"] not in UNTRAINED
+    ]
+    return figures.plot_bars(shown, "psnr", figures.PSNR, ("set",))
 
 
-def _name(row):
+def _bar_name(row):
     return row["data"] + (f", R = {row['R']}" if row["system"] == "SCSC" else "")

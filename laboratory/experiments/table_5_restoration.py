@@ -7,12 +7,15 @@ import numpy as np
 from scipy import ndimage
 
 from benchmarks.data import load_images
-from benchmarks.paper import figures, learning
-from benchmarks.paper.claims import Claim, chosen, distinct, mean, untested, values, verdict
-from benchmarks.paper.plans import learn
-from benchmarks.paper.units import Unit
 from benchmarks.preprocessing import grey
 from benchmarks.quality import psnr
+from laboratory import figures, learning
+from laboratory.evaluation import with_beta
+from laboratory.learning_units import learning_unit
+from laboratory.result_rows import distinct_labels, finite_values, mean, select_rows
+from laboratory.systems import BATCH_SYSTEMS
+from laboratory.verdicts import Claim, untested, verdict
+from laboratory.work_units import WorkUnit
 from napari_scsc import ZeroCodeWarning
 
 TITLE = "Table 5: image denoising and inpainting"
@@ -41,7 +44,7 @@ NAMES = (
     "Food",
 )
 TASKS = ("denoising, variance 0.01", "denoising, variance 0.1", "inpainting")
-_SMOOTH = 3.0  # pixels
+_SMOOTH_SIGMA = 3.0  # pixels
 _PRICES = {"denoising": (1.5, 2.0, 3.0, 4.0, 6.0), "inpainting": (0.002, 0.006, 0.02)}
 _VARIANCE = {"denoising, variance 0.01": 0.01, "denoising, variance 0.1": 0.1}
 
@@ -50,19 +53,21 @@ def plan(scale):
     units = []
     for system in (*SYSTEMS, SMOOTH):
         for seed in range(scale.seeds):
-            settings, guess = _settings(scale, system, seed)
-            units.append(Unit("restoration", system, "fruit", seed, settings, guess=guess))
+            settings, seconds = _settings(scale, system, seed)
+            units.append(
+                WorkUnit("restoration", system, "fruit", seed, settings, guessed_seconds=seconds)
+            )
     return units
 
 
 def _settings(scale, system, seed):
     """Of a unit, and the seconds that it may take."""
-    own = {"image_size": 64 if scale.quick else 256}
+    settings = {"image_size": 64 if scale.quick else 256}
     if system == SMOOTH:
-        return own, 2.0
-    own |= {"sparsity_steps": 0} | ({} if system in learning.BATCH else {"passes": 10})
-    like = learn(scale, system, "fruit", seed, **own)
-    return like.settings, like.guess + (60 if scale.quick else 1500)
+        return settings, 2.0
+    settings |= {"sparsity_steps": 0} | ({} if system in BATCH_SYSTEMS else {"passes": 10})
+    learner = learning_unit(scale, system, "fruit", seed, **settings)
+    return learner.settings, learner.guessed_seconds + (60 if scale.quick else 1500)
 
 
 def measure(unit, folder):
@@ -70,12 +75,12 @@ def measure(unit, folder):
     images = [_middle(grey(image), size) for image in load_images(folder, "ten_images")]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ZeroCodeWarning)
-        step = None if unit.system == SMOOTH else learning.last_step(unit, folder)
+        step = None if unit.system == SMOOTH else learning.learn_to_the_end(unit, folder)
         return [
             {"task": task, "image": name, "passes": step.passes if step else 0, **row}
             for task in TASKS
             for name, clean in zip(NAMES, images, strict=True)
-            for row in _restored(step.model if step else None, task, clean, unit)
+            for row in _restore(step.model if step else None, task, clean, unit)
         ]
 
 
@@ -84,15 +89,15 @@ def _middle(image, size):
     return image[top : top + size, left : left + size].astype(np.float32)
 
 
-def _restored(model, task, clean, unit):
+def _restore(model, task, clean, unit):
     """A row for each price; the noise and the gaps are those of the seed, the same for all."""
-    known, given, scale = spoilt(task, clean, np.random.default_rng(unit.seed))
+    known, given, scale = degrade(task, clean, np.random.default_rng(unit.seed))
     smooth = smooth_part(given, known)
     for price in _PRICES[task.split(",")[0]] if model else (None,):
         result = smooth
         if model:
             iterations = unit.settings["test_iterations"]
-            result = smooth + _rest(model, given - smooth, known, price * scale, iterations)
+            result = smooth + _code_rest(model, given - smooth, known, price * scale, iterations)
         if task == "inpainting":
             result = np.where(known, clean, result)
         yield {
@@ -102,7 +107,7 @@ def _restored(model, task, clean, unit):
         }
 
 
-def spoilt(task, clean, rng):
+def degrade(task, clean, rng):
     """Where an image is known, what is given of it, and in what its price is measured."""
     if task == "inpainting":
         known = rng.random(clean.shape) >= 0.5
@@ -114,39 +119,40 @@ def spoilt(task, clean, rng):
 
 def smooth_part(given, known):
     """What the filters have no say in: a mean over the known pixels nearby."""
-    there = ndimage.gaussian_filter(known.astype(np.float32), _SMOOTH)
-    return ndimage.gaussian_filter(given * known, _SMOOTH) / np.maximum(there, 1e-6)
+    share_known = ndimage.gaussian_filter(known.astype(np.float32), _SMOOTH_SIGMA)
+    return ndimage.gaussian_filter(given * known, _SMOOTH_SIGMA) / np.maximum(share_known, 1e-6)
 
 
-def _rest(model, rest, known, beta, iterations):
+def _code_rest(model, rest, known, beta, iterations):
     """What the code says of all but the smooth part."""
     mask = None if known.all() else known
-    code = learning.with_beta(model, beta).encode(rest * known, mask, max_iter=iterations)
+    code = with_beta(model, beta).encode(rest * known, mask, max_iter=iterations)
     return code.reconstruction
 
 
 # --- judging ------------------------------------------------------------------------------------
 
 
-def best_price(rows, system, **labels):
+def psnr_at_best_price(rows, system, **labels):
     """The best of the means over the seeds at each price; None where there is nothing."""
-    some = chosen(rows, system=system, **labels)
-    found = [mean(some, "psnr", price=price) for (price,) in distinct(some, "price")]
-    return max((value for value in found if value is not None), default=None)
+    system_rows = select_rows(rows, system=system, **labels)
+    prices = distinct_labels(system_rows, "price")
+    means = [mean(system_rows, "psnr", price=price) for (price,) in prices]
+    return max((value for value in means if value is not None), default=None)
 
 
 def _scsc_best(cases, value_of):
     def judge(rows):
         wins, total, texts = 0, 0, []
-        for (task,) in distinct(rows, "task"):
-            some = chosen(rows, task=task)
+        for (task,) in distinct_labels(rows, "task"):
+            task_rows = select_rows(rows, task=task)
             gaps = []
-            for case in distinct(some, *cases):
+            for case in distinct_labels(task_rows, *cases):
                 labels = dict(zip(cases, case, strict=True))
-                found = {s: value_of(some, s, **labels) for s in SYSTEMS}
-                rivals = [v for s, v in found.items() if s != "SCSC" and v is not None]
-                if found["SCSC"] is not None and rivals:
-                    gaps.append(found["SCSC"] - max(rivals))
+                psnrs = {s: value_of(task_rows, s, **labels) for s in SYSTEMS}
+                rivals = [v for s, v in psnrs.items() if s != "SCSC" and v is not None]
+                if psnrs["SCSC"] is not None and rivals:
+                    gaps.append(psnrs["SCSC"] - max(rivals))
             if gaps:
                 won = sum(gap > 0 for gap in gaps)
                 wins, total = wins + won, total + len(gaps)
@@ -163,10 +169,10 @@ def _mean_psnr(rows, system, **labels):
 
 def _input(task, published):
     def judge(rows):
-        found = values(rows, "input_psnr", task=task)
-        if not found:
+        psnrs = finite_values(rows, "input_psnr", task=task)
+        if not psnrs:
             return untested("not run")
-        average = statistics.fmean(found)
+        average = statistics.fmean(psnrs)
         return verdict(f"{average:.2f} dB", abs(average - published) < 0.5)
 
     return judge
@@ -177,7 +183,10 @@ CLAIMS = (
         "SCSC is consistently best (equal price of the code)",
         _scsc_best(("image", "price"), _mean_psnr),
     ),
-    Claim("SCSC is consistently best (each at its best price)", _scsc_best(("image",), best_price)),
+    Claim(
+        "SCSC is consistently best (each at its best price)",
+        _scsc_best(("image",), psnr_at_best_price),
+    ),
     Claim("noise of variance 0.01: input of 10 dB", _input(TASKS[0], 10.0)),
     Claim("the same if variance 0.1 is meant", _input(TASKS[1], 10.0)),
     Claim("inpainting: input of 9.12 dB", _input(TASKS[2], 9.12)),
@@ -187,8 +196,8 @@ CLAIMS = (
 def summarised(rows):
     """Means over the ten images, so that what is left to vary is the seed."""
     return [
-        {**_labels(group), **_means(chosen(rows, **_labels(group)))}
-        for group in distinct(rows, *_GROUP)
+        {**_labels(group), **_means(select_rows(rows, **_labels(group)))}
+        for group in distinct_labels(rows, *_GROUP)
     ]
 
 
@@ -205,16 +214,16 @@ def _means(rows):
 
 def draw(rows):
     """A panel for each task: the images of the table, each system at its best price."""
-    figure, axes = figures.panels(1, len(TASKS))
+    figure, axes = figures.make_panels(1, len(TASKS))
     figure.set_size_inches(11, 9)
     for ax, task in zip(axes[:, 0], TASKS, strict=True):
         best = [
             {"image": image, "system": system, "psnr": value}
-            for image, system in distinct(chosen(rows, task=task), "image", "system")
-            if (value := best_price(rows, system, task=task, image=image)) is not None
+            for image, system in distinct_labels(select_rows(rows, task=task), "image", "system")
+            if (value := psnr_at_best_price(rows, system, task=task, image=image)) is not None
         ]
         if best:
-            figures.bars_on(ax, best, "psnr", ("image",))
+            figures.draw_bars(ax, best, "psnr", ("image",))
         ax.set(title=f"{task}, each system at its best price", ylabel=figures.PSNR)
     figures.legend_beside(figure, axes[0, 0])
     return figure

@@ -16,15 +16,15 @@ import dask
 import numpy as np
 import scipy.fft
 
-from benchmarks.systems.base import Step, shared
+from laboratory.systems.interface import LearningStep, shared_coder
 from napari_scsc.model.solver.filter_step import project_filters
 from napari_scsc.model.solver.problem import Geometry, filter_spectra
 from napari_scsc.model.solver.prox import soft_threshold
 from napari_scsc.model.threads import single_threaded
 
-_MOST_ITERATIONS = 200
-_BLOCKS = 5
-_ROUNDS = 10  # of ADMM for the codes, and as many for the filters, in an iteration
+_MAX_ITERATIONS = 200
+_N_BLOCKS = 5
+_ADMM_ROUNDS = 10  # of ADMM for the codes, and as many for the filters, in an iteration
 _CODE_RHO = 1.0
 
 
@@ -62,7 +62,7 @@ class Block:
         return sum(a.nbytes for a in vars(self).values() if isinstance(a, np.ndarray))
 
 
-def learn(task, n_blocks=_BLOCKS):
+def learn(task, n_blocks=_N_BLOCKS):
     """An iteration: some rounds of ADMM for all codes, and some for the filters."""
     geometry = Geometry(task.joint, task.shift, task.support)
     begin = time.perf_counter()
@@ -72,17 +72,17 @@ def learn(task, n_blocks=_BLOCKS):
     blocks = dask.persist(*[first(part, task.n_filters, geometry) for part in parts])
     rho = 0.0
     seconds = time.perf_counter() - begin
-    for iteration in range(1, _MOST_ITERATIONS + 1):
+    for iteration in range(1, _MAX_ITERATIONS + 1):
         begin = time.perf_counter()
         with single_threaded():
             blocks = dask.persist(*[dask.delayed(code)(b, filters, task.beta) for b in blocks])
             blocks, filters, rho = agree(blocks, filters, rho)
         seconds += time.perf_counter() - begin
-        kept = sum(dask.compute(*[b.nbytes for b in blocks])) + filters.nbytes
-        yield Step(seconds, iteration, shared(task, filters), kept)
+        kept_bytes = sum(dask.compute(*[b.nbytes for b in blocks])) + filters.nbytes
+        yield LearningStep(seconds, iteration, shared_coder(task, filters), kept_bytes)
 
 
-def code(block, filters, beta, rounds=_ROUNDS):
+def code(block, filters, beta, rounds=_ADMM_ROUNDS):
     """The block after some rounds of ADMM for its codes, sample by sample."""
     spectra = filter_spectra(filters, block.geometry)
     gram = np.einsum("kcf,kdf->fcd", spectra, spectra.conj())
@@ -113,7 +113,7 @@ def _code_one(block, n, spectra, inverse, beta, rounds):
     return filled, z, dual
 
 
-def agree(blocks, filters, old_rho, rounds=_ROUNDS):
+def agree(blocks, filters, old_rho, rounds=_ADMM_ROUNDS):
     """Consensus ADMM for the filters, the codes fixed: the blocks, the filters, and the rho used.
 
     The penalty is the mean curvature of a block's error, as in the engine; the scaled dual
@@ -164,8 +164,8 @@ def fit_filters(ready, filters):
     right = ready.answers + ready.rho * right
     inner = np.einsum("fnm,mkf,kcf->ncf", ready.inverse, maps, right, optimize=True)
     right -= np.einsum("nkf,ncf->kcf", maps.conj(), inner)
-    own = backward(right, block.geometry) / ready.rho
-    return replace(ready, block=replace(block, filters=own))
+    block_filters = backward(right, block.geometry) / ready.rho
+    return replace(ready, block=replace(block, filters=block_filters))
 
 
 def proposal(ready):

@@ -1,4 +1,4 @@
-"""Choose what the papers leave open: ``python -m benchmarks.systems.choose --data DIR``.
+"""Choose what the papers leave open: ``python -m laboratory.systems.choose_constants --data DIR``.
 
 Only training images are read. Each value learns from 48 x 48 crops of some of them, for the same
 seconds of processor time, and is judged by the objective of others, coded by the common coder, in
@@ -15,9 +15,9 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.data import load_lcne
-from benchmarks.systems import SYSTEMS
-from benchmarks.systems.base import Task, shared
+from laboratory.data_sets import load_authors_arrays
+from laboratory.systems import SYSTEMS
+from laboratory.systems.interface import LearningTask, shared_coder
 
 CROP = 48
 LEARN, JUDGE = slice(0, 3), slice(3, 6)  # of the training images, of each set
@@ -38,13 +38,13 @@ CANDIDATES = (
 
 def crops(folder, which):
     """The middles of some training images of all sets, (N, CROP, CROP)."""
-    images = np.concatenate([load_lcne(folder, name)[0][which] for name in SETS])
+    images = np.concatenate([load_authors_arrays(folder, name)[0][which] for name in SETS])
     first = (images.shape[-1] - CROP) // 2
     middle = slice(first, first + CROP)
     return np.ascontiguousarray(images[:, middle, middle], np.float32)
 
 
-def learned_in(seconds, system, task):
+def learn_for(seconds, system, task):
     """What the system has after so much processor time: that does not count who else is there."""
     end = time.process_time() + seconds
     steps = SYSTEMS[system](task)
@@ -58,41 +58,41 @@ def objective(model, samples):
     return sum(model.encode(x, max_iter=200).objective[-1] for x in samples)
 
 
-def tried(system, constant, values, tasks, judged, seconds):
+def try_values(system, constant, values, tasks, judged, seconds):
     """{value: mean objective}; the constant is left at the best value."""
-    module = import_module(f"benchmarks.systems.{SYSTEMS[system].module}")
-    found = {}
+    module = import_module(f"laboratory.systems.{SYSTEMS[system].module}")
+    objectives = {}
     for value in values:
         setattr(module, constant, value)
-        found[value] = statistics.fmean(
-            objective(learned_in(seconds, system, task), judged) for task in tasks
+        objectives[value] = statistics.fmean(
+            objective(learn_for(seconds, system, task), judged) for task in tasks
         )
-    setattr(module, constant, min(found, key=found.get))
-    return found
+    setattr(module, constant, min(objectives, key=objectives.get))
+    return objectives
 
 
 def main():
     arguments = _parser().parse_args()
-    task = Task(
+    task = LearningTask(
         crops(arguments.data, LEARN), n_filters=arguments.K, support=(11, 11), beta=arguments.beta
     )
     tasks = [replace(task, seed=seed) for seed in range(arguments.seeds)]
     judged = crops(arguments.data, JUDGE)
     print("| system | constant | value | objective | |\n| --- | --- | --- | --- | --- |")
-    start = statistics.fmean(objective(shared(t, t.first_filters()), judged) for t in tasks)
+    start = statistics.fmean(objective(shared_coder(t, t.first_filters()), judged) for t in tasks)
     print(f"| none: random filters | | | {start:.1f} | |", flush=True)
     for system, constant, values in CANDIDATES:
         if system not in (arguments.systems or SYSTEMS):
             continue
-        found = tried(system, constant, values, tasks, judged, arguments.seconds)
-        for value, reached in found.items():
-            best = "best" if reached == min(found.values()) else ""
+        objectives = try_values(system, constant, values, tasks, judged, arguments.seconds)
+        for value, reached in objectives.items():
+            best = "best" if reached == min(objectives.values()) else ""
             print(f"| {system} | `{constant}` | {value} | {reached:.1f} | {best} |", flush=True)
 
 
 def _parser():
     parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.systems.choose", description=__doc__.split("\n")[0]
+        prog="python -m laboratory.systems.choose_constants", description=__doc__.split("\n")[0]
     )
     parser.add_argument("systems", nargs="*", help="only these (default: all)")
     parser.add_argument("--data", type=Path, required=True, metavar="DIR")

@@ -5,27 +5,11 @@ Space (or frequency) comes first and a small matrix last: samples are (*space, C
 of all samples with all filters are one product of matrices for each frequency.
 """
 
-import time
-
 import numpy as np
 import scipy.fft
 
-from benchmarks.systems.base import Step, shared
 
-MAX_ITERATIONS = 500  # after which a batch system gives up
-
-
-def timed(task, iterations):
-    """A step for each pair of filters and kept bytes; only the seconds of the learner count."""
-    seconds = 0.0
-    for passes in range(1, MAX_ITERATIONS + 1):
-        start = time.perf_counter()
-        filters, kept = next(iterations)
-        seconds += time.perf_counter() - start
-        yield Step(seconds, passes, shared(task, filters), kept)
-
-
-class Circle:
+class CircularDomain:
     """The circular domain of samples, each shift axis padded with zeros by its support - 1.
 
     On a circle this is the same as half of it on either side, which is how the authors of SCSC pad.
@@ -37,7 +21,7 @@ class Circle:
         self.shape = tuple(n + m - 1 for n, m in zip(shift, support, strict=True))
         self._axes = tuple(range(len(self.shape)))
 
-    def place(self, arrays):
+    def embed(self, arrays):
         """Arrays (N, *joint, *box) as (*space, C, N), zero outside the box."""
         box = arrays.shape[-len(self.shape) :]
         flat = arrays.reshape(len(arrays), -1, *box)
@@ -47,13 +31,13 @@ class Circle:
 
     def mask(self):
         """One on the samples and zero on the padding, (*space, 1, 1)."""
-        return self.place(np.ones((1, *self.shift), np.float32))
+        return self.embed(np.ones((1, *self.shift), np.float32))
 
-    def cropped(self, filters):
+    def crop(self, filters):
         """Filters (*space, C, K) on their support, (*support, C, K)."""
         return filters[tuple(slice(m) for m in self.support)]
 
-    def padded(self, filters):
+    def pad(self, filters):
         """Filters (*support, C, K) with zeros on the rest of space."""
         rest = zip(self.shape, self.support, strict=True)
         return np.pad(filters, [*((0, n - m) for n, m in rest), (0, 0), (0, 0)])
@@ -65,9 +49,9 @@ class Circle:
         return scipy.fft.irfftn(spectra, self.shape, axes=self._axes)
 
 
-def circle_of(samples, support):
-    """The circle of samples (N, *joint, *shift)."""
-    return Circle(samples.shape[-len(support) :], support)
+def domain_of(samples, support):
+    """The domain of samples (N, *joint, *shift)."""
+    return CircularDomain(samples.shape[-len(support) :], support)
 
 
 def as_filters(cropped, joint):
@@ -81,11 +65,7 @@ def as_codes(placed):
     return np.ascontiguousarray(np.moveaxis(placed, (-1, -2), (0, 1)))
 
 
-def joint_of(task):
-    return task.samples.shape[1 : 1 + task.n_joint]
-
-
-def soft(values, threshold):
+def soft_threshold(values, threshold):
     """The proximal step of the l1 norm."""
     return values - np.clip(values, -threshold, threshold)
 
@@ -96,7 +76,7 @@ def filter_norms(filters):
     return np.sqrt(np.square(filters).sum(axis=axes, keepdims=True))
 
 
-def onto_unit_balls(filters):
+def project_to_unit_balls(filters):
     """The nearest filters (*space, C, K) that are no longer than one."""
     return filters / np.maximum(filter_norms(filters), 1)
 
@@ -105,7 +85,7 @@ def adjoint(matrices):
     return matrices.conj().swapaxes(-1, -2)
 
 
-class Ridge:
+class RidgeSolver:
     """argmin_v |b - A v|^2 + rho |v - w|^2 for a stack of matrices A, factored once.
 
     v = w + A^H (A A^H + rho I)^-1 (b - A w) where A is wide (Woodbury; Sherman-Morrison for one

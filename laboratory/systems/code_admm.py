@@ -1,4 +1,4 @@
-"""ADMM for the code step, only to be compared with niAPG (the paper's Section 4.7).
+"""ADMM for the code step, to be compared with niAPG (the paper's Section 4.7).
 
     min 1/2 || M . (x - B * Y) ||^2 + beta ||Z||_1,  Y = W Z,  W in its ball
 

@@ -11,20 +11,19 @@ the other. Convolution is circular, on samples that are padded with zeros.
 
 import numpy as np
 
-from benchmarks.systems.batch import (
+from laboratory.systems.circular_convolution import (
     adjoint,
     as_codes,
     as_filters,
-    circle_of,
     conjugate_gradient,
+    domain_of,
     filter_norms,
-    joint_of,
-    soft,
-    timed,
+    soft_threshold,
 )
+from laboratory.systems.interface import timed_batch_steps
 
 # The weight rises by a constant factor from the first to the last, both in units of beta, both
-# chosen by benchmarks.systems.choose.
+# chosen by laboratory.systems.choose_constants.
 FIRST_WEIGHT, LAST_WEIGHT = 3, 1000
 WEIGHTS = 6
 CODE_STEPS = 2
@@ -32,19 +31,19 @@ FILTER_STEPS = 2
 
 
 def learn(task):
-    return timed(task, _iterations(task))
+    return timed_batch_steps(task, _iterations(task))
 
 
 def _iterations(task):
-    circle = circle_of(task.samples, task.support)
-    spectra = circle.fft(circle.place(task.samples))
-    filters = circle.cropped(circle.place(task.first_filters()))
-    codes = np.zeros((*circle.shape, task.n_filters, len(task.samples)), np.float32)
+    domain = domain_of(task.samples, task.support)
+    spectra = domain.fft(domain.embed(task.samples))
+    filters = domain.crop(domain.embed(task.first_filters()))
+    codes = np.zeros((*domain.shape, task.n_filters, len(task.samples)), np.float32)
     while True:
-        filter_spectra = circle.fft(circle.padded(filters))
-        codes = _infer_all(circle, filter_spectra, spectra, codes, task.beta, WEIGHTS)
-        filters = _normalised(_refit(circle, filters, circle.fft(codes), spectra))
-        yield as_filters(filters, joint_of(task)), codes.nbytes + filters.nbytes
+        filter_spectra = domain.fft(domain.pad(filters))
+        codes = _infer_all(domain, filter_spectra, spectra, codes, task.beta, WEIGHTS)
+        filters = _normalised(_refit(domain, filters, domain.fft(codes), spectra))
+        yield as_filters(filters, task.joint), codes.nbytes + filters.nbytes
 
 
 def code(filters, samples, beta, iterations, n_joint=0):
@@ -52,46 +51,46 @@ def code(filters, samples, beta, iterations, n_joint=0):
 
     There is one weight for each iteration: the more of them, the slower it rises.
     """
-    circle = circle_of(samples, filters.shape[1 + n_joint :])
-    filter_spectra = circle.fft(circle.place(filters))
-    spectra = circle.fft(circle.place(samples))
-    codes = np.zeros((*circle.shape, len(filters), len(samples)), np.float32)
-    return as_codes(_infer_all(circle, filter_spectra, spectra, codes, beta, iterations))
+    domain = domain_of(samples, filters.shape[1 + n_joint :])
+    filter_spectra = domain.fft(domain.embed(filters))
+    spectra = domain.fft(domain.embed(samples))
+    codes = np.zeros((*domain.shape, len(filters), len(samples)), np.float32)
+    return as_codes(_infer_all(domain, filter_spectra, spectra, codes, beta, iterations))
 
 
-def _infer_all(circle, filter_spectra, spectra, codes, beta, n_weights):
+def _infer_all(domain, filter_spectra, spectra, codes, beta, n_weights):
     """Better codes (*space, K, N)."""
     one_by_one = (slice(n, n + 1) for n in range(codes.shape[-1]))
     better = [
-        _infer(circle, filter_spectra, spectra[..., n], codes[..., n], beta, n_weights)
+        _infer(domain, filter_spectra, spectra[..., n], codes[..., n], beta, n_weights)
         for n in one_by_one
     ]
     return np.concatenate(better, axis=-1)
 
 
-def _infer(circle, filter_spectra, spectra, codes, beta, n_weights):
+def _infer(domain, filter_spectra, spectra, codes, beta, n_weights):
     matched = adjoint(filter_spectra) @ spectra
-    code_spectra = circle.fft(codes)
+    code_spectra = domain.fft(codes)
     sparse = codes
     for weight in beta * np.geomspace(FIRST_WEIGHT, LAST_WEIGHT, n_weights, dtype=np.float32):
 
         def normal(z, weight=weight):
             return adjoint(filter_spectra) @ (filter_spectra @ z) + weight * z
 
-        wanted = matched + weight * circle.fft(sparse)
+        wanted = matched + weight * domain.fft(sparse)
         code_spectra = conjugate_gradient(normal, wanted, code_spectra, CODE_STEPS)
-        sparse = soft(circle.ifft(code_spectra), beta / weight)
+        sparse = soft_threshold(domain.ifft(code_spectra), beta / weight)
     return sparse
 
 
-def _refit(circle, filters, code_spectra, spectra):
+def _refit(domain, filters, code_spectra, spectra):
     """Filters (*support, C, K) that fit the samples better with these codes."""
 
     def back(fit):
-        return circle.cropped(circle.ifft(fit @ adjoint(code_spectra)))
+        return domain.crop(domain.ifft(fit @ adjoint(code_spectra)))
 
     def normal(d):
-        return back(circle.fft(circle.padded(d)) @ code_spectra)
+        return back(domain.fft(domain.pad(d)) @ code_spectra)
 
     return conjugate_gradient(normal, back(spectra), filters, FILTER_STEPS)
 

@@ -16,7 +16,7 @@ import time
 import numpy as np
 import scipy.fft
 
-from benchmarks.systems.base import Step, shared, stream
+from laboratory.systems.interface import LearningStep, shared_coder, stream_samples
 from napari_scsc.model.solver import code
 from napari_scsc.model.solver.filter_step import project_filters
 from napari_scsc.model.solver.problem import Geometry, Problem
@@ -34,7 +34,7 @@ def learn(task):
     filters = task.first_filters()
     memory = Correlations(geometry, task.n_filters)
     seconds = 0.0
-    for passes, sample in stream(task):
+    for passes, sample in stream_samples(task):
         begin = time.perf_counter()
         with single_threaded():
             problem.set_filters(filters)
@@ -44,8 +44,8 @@ def learn(task):
             memory.add(maps, filled)
             filters = improve(filters, memory)
         seconds += time.perf_counter() - begin
-        kept = memory.codes.nbytes + memory.sample.nbytes + filters.nbytes
-        yield Step(seconds, passes, shared(task, filters), kept)
+        kept_bytes = memory.codes.nbytes + memory.sample.nbytes + filters.nbytes
+        yield LearningStep(seconds, passes, shared_coder(task, filters), kept_bytes)
 
 
 class Correlations:

@@ -11,44 +11,43 @@ that are padded with zeros.
 
 import numpy as np
 
-from benchmarks.systems.batch import (
-    Ridge,
+from laboratory.systems.circular_convolution import (
+    RidgeSolver,
     as_codes,
     as_filters,
-    circle_of,
-    joint_of,
-    onto_unit_balls,
-    soft,
-    timed,
+    domain_of,
+    project_to_unit_balls,
+    soft_threshold,
 )
+from laboratory.systems.interface import timed_batch_steps
 
-# Penalties: chosen by benchmarks.systems.choose.
+# Penalties: chosen by laboratory.systems.choose_constants.
 RHO_CODES = 10.0
 RHO_FILTERS = 0.001  # for each point of all samples: so grows what the data say of the filters
 
 
 def learn(task):
-    return timed(task, _iterations(task))
+    return timed_batch_steps(task, _iterations(task))
 
 
 def _iterations(task):
-    circle = circle_of(task.samples, task.support)
-    spectra = circle.fft(circle.place(task.samples))
-    filters = Filters(circle, circle.place(task.first_filters()))
-    codes = Codes(circle, task.n_filters, len(task.samples), task.beta)
+    domain = domain_of(task.samples, task.support)
+    spectra = domain.fft(domain.embed(task.samples))
+    filters = Filters(domain, domain.embed(task.first_filters()))
+    codes = Codes(domain, task.n_filters, len(task.samples), task.beta)
     while True:
         codes.step(filters.spectra, spectra)
         filters.step(codes.spectra, spectra)
-        kept = codes.kept + filters.kept
-        yield as_filters(circle.cropped(filters.small), joint_of(task)), kept
+        kept_bytes = codes.kept_bytes + filters.kept_bytes
+        yield as_filters(domain.crop(filters.small), task.joint), kept_bytes
 
 
 def code(filters, samples, beta, iterations, n_joint=0):
     """Codes (N, K, *space) of samples (N, *joint, *shift) by filters (K, *joint, *support)."""
-    circle = circle_of(samples, filters.shape[1 + n_joint :])
-    filter_spectra = circle.fft(circle.place(filters))
-    spectra = circle.fft(circle.place(samples))
-    codes = Codes(circle, len(filters), len(samples), beta)
+    domain = domain_of(samples, filters.shape[1 + n_joint :])
+    filter_spectra = domain.fft(domain.embed(filters))
+    spectra = domain.fft(domain.embed(samples))
+    codes = Codes(domain, len(filters), len(samples), beta)
     for _ in range(iterations):
         codes.step(filter_spectra, spectra)
     return as_codes(codes.sparse)
@@ -57,44 +56,44 @@ def code(filters, samples, beta, iterations, n_joint=0):
 class Codes:
     """Z, T and U of all samples, (*space, K, N)."""
 
-    def __init__(self, circle, n_filters, n_samples, beta):
-        self._circle, self._beta = circle, beta
-        self.sparse = np.zeros((*circle.shape, n_filters, n_samples), np.float32)
+    def __init__(self, domain, n_filters, n_samples, beta):
+        self._domain, self._beta = domain, beta
+        self.sparse = np.zeros((*domain.shape, n_filters, n_samples), np.float32)
         self._dual = np.zeros_like(self.sparse)
         self.spectra = None
 
     def step(self, filter_spectra, spectra):
-        target = self._circle.fft(self.sparse - self._dual)
-        self.spectra = Ridge(filter_spectra, RHO_CODES).solve(spectra, target)
-        self._dual += self._circle.ifft(self.spectra)
-        self.sparse = soft(self._dual, self._beta / RHO_CODES)
+        target = self._domain.fft(self.sparse - self._dual)
+        self.spectra = RidgeSolver(filter_spectra, RHO_CODES).solve(spectra, target)
+        self._dual += self._domain.ifft(self.spectra)
+        self.sparse = soft_threshold(self._dual, self._beta / RHO_CODES)
         self._dual -= self.sparse
 
     @property
-    def kept(self):
+    def kept_bytes(self):
         return self.sparse.nbytes + self._dual.nbytes
 
 
 class Filters:
     """D, S and V, (*space, C, K)."""
 
-    def __init__(self, circle, small):
-        self._circle = circle
+    def __init__(self, domain, small):
+        self._domain = domain
         self.small = small
-        self.spectra = circle.fft(small)
+        self.spectra = domain.fft(small)
         self._dual = np.zeros_like(small)
 
     def step(self, code_spectra, spectra):
-        target = self._circle.fft(self.small - self._dual)
+        target = self._domain.fft(self.small - self._dual)
         # x = D Z for each frequency; transposed, the filters are what is solved for.
-        points = np.prod(self._circle.shape) * spectra.shape[-1]
-        ridge = Ridge(code_spectra.swapaxes(-1, -2), RHO_FILTERS * points)
+        points = np.prod(self._domain.shape) * spectra.shape[-1]
+        ridge = RidgeSolver(code_spectra.swapaxes(-1, -2), RHO_FILTERS * points)
         solved = ridge.solve(spectra.swapaxes(-1, -2), target.swapaxes(-1, -2))
         self.spectra = solved.swapaxes(-1, -2)
-        self._dual += self._circle.ifft(self.spectra)
-        self.small = self._circle.padded(onto_unit_balls(self._circle.cropped(self._dual)))
+        self._dual += self._domain.ifft(self.spectra)
+        self.small = self._domain.pad(project_to_unit_balls(self._domain.crop(self._dual)))
         self._dual -= self.small
 
     @property
-    def kept(self):
+    def kept_bytes(self):
         return self.small.nbytes + self._dual.nbytes + self.spectra.nbytes

@@ -13,66 +13,65 @@ system for each frequency.
 
 import numpy as np
 
-from benchmarks.systems.batch import (
-    Ridge,
+from laboratory.systems.circular_convolution import (
+    RidgeSolver,
     as_codes,
     as_filters,
-    circle_of,
-    joint_of,
-    onto_unit_balls,
-    soft,
-    timed,
+    domain_of,
+    project_to_unit_balls,
+    soft_threshold,
 )
+from laboratory.systems.interface import timed_batch_steps
 
 INNER_ITERATIONS = 10
-# Penalties of y and q, chosen by benchmarks.systems.choose. Those of the authors' published program
-# are 60 beta / max(x) for q, and for y 500 (codes) or 5000 (filters) times less.
+# Penalties of y and q, chosen by laboratory.systems.choose_constants. Those of the authors'
+# published program are 60 beta / max(x) for q, and for y 500 (codes) or 5000 (filters) times less.
 RHO_CODES = (0.03, 0.3)
 RHO_FILTERS = (6e-5, 3.0)
 
 
 def learn(task):
-    return timed(task, _iterations(task))
+    return timed_batch_steps(task, _iterations(task))
 
 
 def _iterations(task):
-    circle = circle_of(task.samples, task.support)
-    samples = circle.place(task.samples)
-    codes = _code_problem(circle, samples, task.n_filters, task.beta)
-    filters = _filter_problem(circle, samples, circle.place(task.first_filters()))
+    domain = domain_of(task.samples, task.support)
+    samples = domain.embed(task.samples)
+    codes = _code_problem(domain, samples, task.n_filters, task.beta)
+    filters = _filter_problem(domain, samples, domain.embed(task.first_filters()))
     while True:
-        codes.improve(_transposed(circle.fft(filters.q)), INNER_ITERATIONS)
-        filters.improve(_transposed(circle.fft(codes.q)), INNER_ITERATIONS)
-        learned = circle.cropped(_transposed(filters.q))
-        yield as_filters(learned, joint_of(task)), codes.kept + filters.kept
+        codes.improve(_transposed(domain.fft(filters.q)), INNER_ITERATIONS)
+        filters.improve(_transposed(domain.fft(codes.q)), INNER_ITERATIONS)
+        learned = domain.crop(_transposed(filters.q))
+        yield as_filters(learned, task.joint), codes.kept_bytes + filters.kept_bytes
 
 
 def code(filters, samples, beta, iterations, n_joint=0):
     """Codes (N, K, *space) of samples (N, *joint, *shift) by filters (K, *joint, *support)."""
-    circle = circle_of(samples, filters.shape[1 + n_joint :])
-    codes = _code_problem(circle, circle.place(samples), len(filters), beta)
-    codes.improve(circle.fft(circle.place(filters)), iterations)
+    domain = domain_of(samples, filters.shape[1 + n_joint :])
+    codes = _code_problem(domain, domain.embed(samples), len(filters), beta)
+    codes.improve(domain.fft(domain.embed(filters)), iterations)
     return as_codes(codes.q)
 
 
-def _code_problem(circle, samples, n_filters, beta):
+def _code_problem(domain, samples, n_filters, beta):
     """A is (C, K), v (K, N) and x (C, N) for each frequency."""
-    start = np.zeros((*circle.shape, n_filters, samples.shape[-1]), np.float32)
+    start = np.zeros((*domain.shape, n_filters, samples.shape[-1]), np.float32)
 
     def prox(codes):
-        return soft(codes, beta / RHO_CODES[1])
+        return soft_threshold(codes, beta / RHO_CODES[1])
 
-    return SplitProblem(circle, samples, start, prox, RHO_CODES)
+    return SplitProblem(domain, samples, start, prox, RHO_CODES)
 
 
-def _filter_problem(circle, samples, filters):
+def _filter_problem(domain, samples, filters):
     """A is (N, K), v (K, C) and x (N, C) for each frequency: all of them transposed."""
 
     def prox(filters):
-        small = onto_unit_balls(circle.cropped(_transposed(filters)))
-        return _transposed(circle.padded(small))
+        small = project_to_unit_balls(domain.crop(_transposed(filters)))
+        return _transposed(domain.pad(small))
 
-    return SplitProblem(circle, _transposed(samples), _transposed(filters), prox, RHO_FILTERS)
+    return SplitProblem(domain, _transposed(samples), _transposed(filters), prox, RHO_FILTERS)
 
 
 def _transposed(matrices):
@@ -82,24 +81,24 @@ def _transposed(matrices):
 class SplitProblem:
     """One of the two problems, with all that its ADMM goes on from."""
 
-    def __init__(self, circle, samples, start, prox, penalties):
-        self._circle, self._samples, self._prox = circle, samples, prox
+    def __init__(self, domain, samples, start, prox, penalties):
+        self._domain, self._samples, self._prox = domain, samples, prox
         self._rho_y, self._rho_q = penalties
-        self._mask = circle.mask()
+        self._mask = domain.mask()
         self.q, self._dual_q = start, np.zeros_like(start)
         self._y, self._dual_y = samples, np.zeros_like(samples)
 
     def improve(self, operator, iterations):
         """Go on with A as it is now; ``operator`` holds its matrices, one for each frequency."""
-        circle = self._circle
-        ridge = Ridge(operator, self._rho_q / self._rho_y)
+        domain = self._domain
+        ridge = RidgeSolver(operator, self._rho_q / self._rho_y)
         for _ in range(iterations):
-            target = circle.fft(self._y - self._dual_y)
-            spectra = ridge.solve(target, circle.fft(self.q - self._dual_q))
-            self._dual_y += circle.ifft(operator @ spectra)
+            target = domain.fft(self._y - self._dual_y)
+            spectra = ridge.solve(target, domain.fft(self.q - self._dual_q))
+            self._dual_y += domain.ifft(operator @ spectra)
             self._y = self._nearest_fit(self._dual_y)
             self._dual_y -= self._y
-            self._dual_q += circle.ifft(spectra)
+            self._dual_q += domain.ifft(spectra)
             self.q = self._prox(self._dual_q)
             self._dual_q -= self.q
 
@@ -108,5 +107,5 @@ class SplitProblem:
         return (self._samples + self._rho_y * y) / (self._mask + self._rho_y)
 
     @property
-    def kept(self):
+    def kept_bytes(self):
         return sum(array.nbytes for array in (self.q, self._dual_q, self._y, self._dual_y))

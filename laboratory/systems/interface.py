@@ -5,6 +5,7 @@ learning alone took. Filters that all samples share are judged by one coder, tha
 identity weights, so that only what was learned differs.
 """
 
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
@@ -13,11 +14,12 @@ import numpy as np
 
 from napari_scsc import SCSC, Code, FilterBank
 
-MOST_PASSES = 10  # after which an online system gives up
+MAX_PASSES = 10  # after which an online system gives up
+MAX_BATCH_ITERATIONS = 500  # after which a batch system does
 
 
 @dataclass(frozen=True)
-class Task:
+class LearningTask:
     """What a system is asked to learn; all systems get the same.
 
     ``samples`` are (N, *joint, *shift) in float32; filters are (K, *joint, *support).
@@ -57,25 +59,35 @@ class Coder(Protocol):
 
 
 @dataclass(frozen=True)
-class Step:
+class LearningStep:
     """What a system has after a while."""
 
     seconds: float  # of learning; what the caller does between two steps is not counted
     passes: float  # how many times it has seen the samples; an iteration of a batch method is one
     model: Coder  # codes test samples: ``model.encode(x, mask, max_iter)``
-    kept: int  # bytes that must be kept from one step to the next: history, or all codes
+    kept_bytes: int  # what must be kept from one step to the next: history, or all codes
 
 
-System = Callable[[Task], Iterator[Step]]
+System = Callable[[LearningTask], Iterator[LearningStep]]
 
 
-def shared(task, filters):
+def shared_coder(task, filters):
     """The coder for filters (K, *joint, *support) that all samples share."""
     bank = FilterBank(np.ascontiguousarray(filters, np.float32), n_joint=task.n_joint)
     return SCSC.from_bank(bank, weights="identity", n_filters=len(filters), beta=task.beta)
 
 
-def stream(task):
+def stream_samples(task):
     """The samples again and again, as online systems see them, each with the passes made so far."""
-    for count in range(MOST_PASSES * len(task.samples)):
+    for count in range(MAX_PASSES * len(task.samples)):
         yield (count + 1) / len(task.samples), task.samples[count % len(task.samples)]
+
+
+def timed_batch_steps(task, iterations):
+    """A step for each pair of filters and kept bytes; only the seconds of the learner count."""
+    seconds = 0.0
+    for passes in range(1, MAX_BATCH_ITERATIONS + 1):
+        start = time.perf_counter()
+        filters, kept_bytes = next(iterations)
+        seconds += time.perf_counter() - start
+        yield LearningStep(seconds, passes, shared_coder(task, filters), kept_bytes)

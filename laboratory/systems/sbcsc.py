@@ -15,9 +15,10 @@ import math
 
 import numpy as np
 
-from benchmarks.systems.batch import circle_of, soft, timed
+from laboratory.systems.circular_convolution import domain_of, soft_threshold
+from laboratory.systems.interface import timed_batch_steps
 
-# Both chosen by benchmarks.systems.choose.
+# Both chosen by laboratory.systems.choose_constants.
 RHO = 3.0
 CODE_ITERATIONS = 1  # before the filters move
 LASSO_ITERATIONS = 5
@@ -25,7 +26,7 @@ _POINTS_AT_ONCE = 2048  # so that a batch of lassos stays in the cache
 
 
 def learn(task):
-    return timed(task, _iterations(task))
+    return timed_batch_steps(task, _iterations(task))
 
 
 def _iterations(task):
@@ -37,7 +38,7 @@ def _iterations(task):
             slices.code(dictionary, task.beta)
             slices.share(dictionary)
         dictionary = _refit(dictionary, slices.wanted(), slices.codes)
-        yield dictionary.T.reshape(first.shape), slices.kept
+        yield dictionary.T.reshape(first.shape), slices.kept_bytes
 
 
 def code(filters, samples, beta, iterations, n_joint=0):
@@ -60,9 +61,9 @@ class Slices:
     """Slices and duals (C M, points), and codes (K, points), at all points of all samples."""
 
     def __init__(self, samples, support, n_filters):
-        circle = circle_of(samples, support)
-        self.space, self._support = circle.shape, circle.support
-        placed = circle.place(samples)
+        domain = domain_of(samples, support)
+        self.space, self._support = domain.shape, domain.support
+        placed = domain.embed(samples)
         self._samples = np.ascontiguousarray(np.moveaxis(placed, (-2, -1), (0, 1)))
         self._patches = self._cut(self._samples)
         self._sharing = math.prod(self._support)  # slices that each point of a sample is shared by
@@ -80,9 +81,9 @@ class Slices:
     def share(self, dictionary):
         """New slices that add up to the sample, and their duals."""
         made = dictionary @ self.codes
-        alone = self._patches / RHO + made - self._duals
-        overlap = self._cut(self._add_up(alone)) / (RHO + self._sharing)
-        self._slices = alone - overlap
+        separate = self._patches / RHO + made - self._duals
+        overlap = self._cut(self._add_up(separate)) / (RHO + self._sharing)
+        self._slices = separate - overlap
         self._duals += self._slices - made
 
     def _offsets(self):
@@ -104,7 +105,7 @@ class Slices:
         return images
 
     @property
-    def kept(self):
+    def kept_bytes(self):
         return self._slices.nbytes + self._duals.nbytes + self.codes.nbytes
 
 
@@ -124,7 +125,7 @@ def _fista(gram, matched, codes, threshold, step):
     ahead, momentum = codes, 1.0
     for _ in range(LASSO_ITERATIONS):
         previous = codes
-        codes = soft(ahead - step * (gram @ ahead - matched), step * threshold)
+        codes = soft_threshold(ahead - step * (gram @ ahead - matched), step * threshold)
         grown = (1 + np.sqrt(1 + 4 * momentum**2)) / 2
         ahead = codes + np.float32((momentum - 1) / grown) * (codes - previous)
         momentum = grown

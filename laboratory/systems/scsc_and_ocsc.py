@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from benchmarks.systems.base import MOST_PASSES, Step, shared, stream
+from laboratory.systems.code_admm import solve_by_admm
+from laboratory.systems.interface import MAX_PASSES, LearningStep, shared_coder, stream_samples
 from napari_scsc import SCSC, Code, FilterBank
 from napari_scsc.model.solver import code
-from napari_scsc.model.solver.admm import solve_by_admm
 from napari_scsc.model.solver.filter_step import FilterStep
 from napari_scsc.model.solver.history import History
 from napari_scsc.model.solver.problem import Geometry, Problem
@@ -57,7 +57,7 @@ def scsc_by_admm(task):
     geometry = Geometry(task.joint, task.shift, task.support)
     problem = Problem(geometry, task.n_base, settings.real)
     state = State.first(settings, task.samples[0], FilterBank(_first_base(task), task.n_joint))
-    for passes, sample in stream(task):
+    for passes, sample in stream_samples(task):
         begin = time.perf_counter()
         with single_threaded():
             problem.set_filters(state.step.filters)
@@ -78,7 +78,7 @@ def scsc_by_admm(task):
         bank = FilterBank(
             state.step.filters, task.n_joint, state.mean_weights, settings=settings.to_json()
         )
-        yield Step(state.seconds, passes, SCSC.from_bank(bank), _kept(state))
+        yield LearningStep(state.seconds, passes, SCSC.from_bank(bank), _kept(state))
 
 
 def scsc_start(task):
@@ -88,11 +88,11 @@ def scsc_start(task):
 
 def shared_start(task):
     """Random filters for all samples, with which every system without weights begins."""
-    yield _nothing_learned(shared(task, task.first_filters()))
+    yield _nothing_learned(shared_coder(task, task.first_filters()))
 
 
 def _nothing_learned(model):
-    return Step(seconds=0.0, passes=0, model=model, kept=model.bank.filters.nbytes)
+    return LearningStep(seconds=0.0, passes=0, model=model, kept_bytes=model.bank.filters.nbytes)
 
 
 @dataclass(frozen=True)
@@ -157,13 +157,13 @@ def refit(filters, geometry, maps, sample):
 
 def _learn(task, **arguments):
     model = _start(task, **arguments)
-    for update in model.iter_fit(task.samples, MOST_PASSES):
+    for update in model.iter_fit(task.samples, MAX_PASSES):
         passes = update.sample / len(task.samples)
         if arguments["weights"] == "identity":
-            coder = shared(task, update.B)
+            coder = shared_coder(task, update.B)
         else:
             coder = SCSC.from_bank(model.bank)
-        yield Step(update.seconds, passes, coder, _kept(model._state))
+        yield LearningStep(update.seconds, passes, coder, _kept(model._state))
 
 
 def _start(task, **arguments):

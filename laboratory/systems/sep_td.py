@@ -11,10 +11,10 @@ from functools import reduce
 
 import numpy as np
 
-from benchmarks.systems import engine
-from benchmarks.systems.base import shared
+from laboratory.systems import scsc_and_ocsc
+from laboratory.systems.interface import shared_coder
 
-_ROUNDS = 200
+_MAX_ROUNDS = 200
 _TOLERANCE = 1e-6  # of the norm of the tensor: by how much a round must lower the error
 
 
@@ -25,16 +25,16 @@ def learn(task):
 
 def learn_rescaled(task):
     """The same, with filters as long as those of OCSC."""
-    return _learn(task, rescaled)
+    return _learn(task, approximate_rescaled)
 
 
-def _learn(task, make):
+def _learn(task, decomposer):
     """Only the last post-processing counts."""
-    for step in engine.ocsc(task):
+    for step in scsc_and_ocsc.ocsc(task):
         begin = time.perf_counter()
-        filters = make(step.model.bank.filters, task.n_base, task.seed)
+        filters = decomposer(step.model.bank.filters, task.n_base, task.seed)
         seconds = time.perf_counter() - begin
-        yield replace(step, seconds=step.seconds + seconds, model=shared(task, filters))
+        yield replace(step, seconds=step.seconds + seconds, model=shared_coder(task, filters))
 
 
 def approximate(filters, rank, seed=0):
@@ -42,15 +42,15 @@ def approximate(filters, rank, seed=0):
     return compose(*decompose(filters, rank, seed))
 
 
-def rescaled(filters, rank, seed=0):
+def approximate_rescaled(filters, rank, seed=0):
     """Filters of that rank, as long as these are.
 
     What least squares leaves of a filter is shorter, and a code pays more for a short one: without
     its length it is judged by that as well as by its shape.
     """
-    found = approximate(filters, rank, seed)
-    lost = _norms(filters) / np.maximum(_norms(found), np.finfo(np.float32).tiny)
-    return lost * found
+    separable = approximate(filters, rank, seed)
+    lost = _norms(filters) / np.maximum(_norms(separable), np.finfo(np.float32).tiny)
+    return lost * separable
 
 
 def _norms(filters):
@@ -61,14 +61,16 @@ def decompose(filters, rank, seed=0):
     """Vectors (length, R) of each axis of a filter, of unit length, and weights (R, K)."""
     tensor = filters.astype(np.float64)
     rng = np.random.default_rng(seed)
-    vectors = [unit(rng.standard_normal((length, rank))) for length in tensor.shape[1:]]
-    weights = _fit(tensor, 0, vectors)
+    vectors = [
+        normalise_columns(rng.standard_normal((length, rank))) for length in tensor.shape[1:]
+    ]
+    weights = _fit_axis(tensor, 0, vectors)
     size, before = np.linalg.norm(tensor), np.inf
-    for _ in range(_ROUNDS):
+    for _ in range(_MAX_ROUNDS):
         for axis in range(len(vectors)):
             others = [weights, *vectors[:axis], *vectors[axis + 1 :]]
-            vectors[axis] = unit(_fit(tensor, axis + 1, others))
-        weights = _fit(tensor, 0, vectors)  # last: a projection, so that no filter gets longer
+            vectors[axis] = normalise_columns(_fit_axis(tensor, axis + 1, others))
+        weights = _fit_axis(tensor, 0, vectors)  # last: a projection, so that no filter gets longer
         error = np.linalg.norm(tensor - compose(vectors, weights.T))
         if before - error <= _TOLERANCE * size:
             break
@@ -79,22 +81,22 @@ def decompose(filters, rank, seed=0):
 def compose(vectors, weights):
     """(K, *lengths): what the separable filters add up to."""
     shape = tuple(len(v) for v in vectors)
-    return (products(vectors) @ weights).T.reshape(-1, *shape)
+    return (outer_products(vectors) @ weights).T.reshape(-1, *shape)
 
 
-def products(vectors):
+def outer_products(vectors):
     """(all points, R): the product of the r-th vectors of all axes, the last axis fastest."""
     return reduce(lambda a, b: (a[:, None] * b).reshape(-1, a.shape[1]), vectors)
 
 
-def unit(vectors):
+def normalise_columns(vectors):
     """Columns of unit length; one that is zero stays so."""
     norm = np.linalg.norm(vectors, axis=0)
     return vectors / np.where(norm > 0, norm, 1)
 
 
-def _fit(tensor, axis, others):
+def _fit_axis(tensor, axis, others):
     """Least squares for the vectors of one axis, those of all others fixed; (length, R)."""
     unfolded = np.moveaxis(tensor, axis, 0).reshape(tensor.shape[axis], -1)
     gram = reduce(np.multiply, (v.T @ v for v in others))
-    return unfolded @ products(others) @ np.linalg.pinv(gram, rcond=1e-12, hermitian=True)
+    return unfolded @ outer_products(others) @ np.linalg.pinv(gram, rcond=1e-12, hermitian=True)

@@ -10,13 +10,15 @@ import sporco.fft
 from sporco.dictlrn.cbpdndl import ConvBPDNDictLearn
 from sporco.dictlrn.onlinecdl import OnlineConvBPDNDictLearn
 
-from benchmarks.systems.base import Step, shared, stream
+from laboratory.systems.interface import LearningStep, shared_coder, stream_samples
 
 sporco.fft.pyfftw_threads = 1  # its default is all cores
 
 _CODE_ITERATIONS = 100  # of a sample, online
-_MOST_ITERATIONS = 500  # of a batch
-CBPDN_FILTER_STEP = "ism"  # chosen by benchmarks.systems.choose; SPORCO's default is "pgm"
+_MAX_ITERATIONS = 500  # of a batch
+CBPDN_FILTER_STEP = (
+    "ism"  # chosen by laboratory.systems.choose_constants; SPORCO's default is "pgm"
+)
 
 
 def ocdl_liu(task):
@@ -29,12 +31,12 @@ def ocdl_liu(task):
         _filters_for_sporco(task), task.beta, options, dimK=0, dimN=len(task.support)
     )
     seconds = time.perf_counter() - begin
-    for passes, sample in stream(task):
+    for passes, sample in stream_samples(task):
         begin = time.perf_counter()
         filters = learner.solve(_channels_last(sample[None], task)[..., 0])
         seconds += time.perf_counter() - begin
-        model = shared(task, _filters_from_sporco(filters, task))
-        yield Step(seconds, passes, model, filters.nbytes)
+        model = shared_coder(task, _filters_from_sporco(filters, task))
+        yield LearningStep(seconds, passes, model, filters.nbytes)
 
 
 def cbpdn(task):
@@ -66,12 +68,12 @@ def _learn_in_batch(task, method):
         dimN=len(task.support),
     )
     seconds = time.perf_counter() - begin
-    for iteration in range(1, _MOST_ITERATIONS + 1):
+    for iteration in range(1, _MAX_ITERATIONS + 1):
         begin = time.perf_counter()
         learner.solve()
         seconds += time.perf_counter() - begin
-        model = shared(task, _filters_from_sporco(learner.getdict(), task))
-        yield Step(seconds, iteration, model, _bytes_of(learner.xstep, learner.dstep))
+        model = shared_coder(task, _filters_from_sporco(learner.getdict(), task))
+        yield LearningStep(seconds, iteration, model, _bytes_of(learner.xstep, learner.dstep))
 
 
 def _filters_for_sporco(task):
@@ -89,8 +91,8 @@ def _channels_last(values, task):
 
 def _filters_from_sporco(filters, task):
     """(*support, C, ..., K) -> (K, *joint, *support)."""
-    several = filters.reshape(*task.support, -1, task.n_filters)
-    return np.moveaxis(several, (-1, -2), (0, 1)).reshape(-1, *task.joint, *task.support)
+    flat = filters.reshape(*task.support, -1, task.n_filters)
+    return np.moveaxis(flat, (-1, -2), (0, 1)).reshape(-1, *task.joint, *task.support)
 
 
 def _bytes_of(*solvers):

@@ -1,4 +1,4 @@
-"""The batch systems of the benchmarks: what each must do, whatever its equations are."""
+"""Batch systems: what each must do, whatever its equations are."""
 
 import importlib
 import itertools
@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from scipy import fft
 
-from benchmarks.systems import batch, choose, deconvnet, fcsc, ffcsc, sbcsc
-from benchmarks.systems.base import Task, shared
+from laboratory.systems import choose_constants, deconvnet, fcsc, ffcsc, sbcsc
+from laboratory.systems.circular_convolution import CircularDomain, as_filters
+from laboratory.systems.interface import MAX_BATCH_ITERATIONS, LearningTask, shared_coder
 from napari_scsc import SCSC, FilterBank
 
 CIRCULAR = {"deconvnet": deconvnet, "fcsc": fcsc, "sbcsc": sbcsc}
@@ -144,8 +145,8 @@ def test_masked_coder_reaches_the_objective_of_the_engine():
     rng = np.random.default_rng(3)
     filters = random_filters(rng, 6, 5, 5)
     samples = rng.standard_normal((2, 15, 16)).astype(np.float32)
-    engine = SCSC.from_bank(FilterBank(filters), weights="identity", n_filters=6, beta=0.2)
-    theirs = [engine.encode(x, max_iter=1000, tol=0).objective[-1] for x in samples]
+    scsc_and_ocsc = SCSC.from_bank(FilterBank(filters), weights="identity", n_filters=6, beta=0.2)
+    theirs = [scsc_and_ocsc.encode(x, max_iter=1000, tol=0).objective[-1] for x in samples]
     codes = code_well(ffcsc, filters, samples, beta=0.2)
     ours = objective(filters, samples, codes, 0.2, masked=True)
     assert ours == pytest.approx(sum(theirs), rel=0.01)
@@ -165,8 +166,8 @@ def test_each_boundary_has_its_own_best_code():
 def test_objective_falls_while_learning(system):
     """Of fresh codes of the training samples: nothing but the filters can have made it fall."""
     _, samples = planted(np.random.default_rng(4))
-    task = Task(samples, n_filters=6, support=(5, 5), beta=0.05)
-    start = training_objective(shared(task, task.first_filters()), samples)
+    task = LearningTask(samples, n_filters=6, support=(5, 5), beta=0.05)
+    start = training_objective(shared_coder(task, task.first_filters()), samples)
     done = steps(system, task, 12)
     early, late = (training_objective(step.model, samples) for step in (done[0], done[-1]))
     assert late < early
@@ -176,7 +177,7 @@ def test_objective_falls_while_learning(system):
 @every_system
 def test_planted_filters_are_found_better_than_by_the_start(system):
     true, samples = planted(np.random.default_rng(5))
-    task = Task(samples, n_filters=6, support=(5, 5), beta=0.05, seed=1)
+    task = LearningTask(samples, n_filters=6, support=(5, 5), beta=0.05, seed=1)
     before = best_match(task.first_filters(), true)
     after = best_match(learned(steps(system, task, 40)[-1]), true)
     assert after > before + 0.1
@@ -191,7 +192,7 @@ def test_planted_filters_are_found_better_than_by_the_start(system):
 def test_any_number_of_axes(system, joint, shift, support):
     rng = np.random.default_rng(6)
     samples = rng.standard_normal((3, *joint, *shift)).astype(np.float32)
-    task = Task(samples, n_filters=4, support=support, beta=0.1, n_joint=len(joint))
+    task = LearningTask(samples, n_filters=4, support=support, beta=0.1, n_joint=len(joint))
     last = steps(system, task, 2)[-1]
     filters = learned(last)
     assert filters.shape == (4, *joint, *support)
@@ -208,7 +209,7 @@ def test_any_number_of_axes(system, joint, shift, support):
 @every_system
 def test_filters_stay_in_the_unit_ball(system):
     _, samples = planted(np.random.default_rng(7), n_samples=2)
-    task = Task(samples, n_filters=4, support=(5, 5), beta=0.05)
+    task = LearningTask(samples, n_filters=4, support=(5, 5), beta=0.05)
     for step in steps(system, task, 3):
         assert (np.linalg.norm(learned(step).reshape(4, -1), axis=1) <= 1 + 1e-5).all()
 
@@ -216,19 +217,19 @@ def test_filters_stay_in_the_unit_ball(system):
 @every_system
 def test_steps_count_passes_and_all_codes_are_kept(system):
     _, samples = planted(np.random.default_rng(8), n_samples=2)
-    task = Task(samples, n_filters=4, support=(5, 5), beta=0.05)
+    task = LearningTask(samples, n_filters=4, support=(5, 5), beta=0.05)
     done = steps(system, task, 3)
     assert [step.passes for step in done] == [1, 2, 3]
     assert 0 < done[0].seconds < done[1].seconds < done[2].seconds
     codes = 2 * 4 * 28 * 28 * 4  # samples, filters, points, bytes
-    assert all(step.kept >= codes for step in done)
+    assert all(step.kept_bytes >= codes for step in done)
 
 
 @every_system
 def test_learning_gives_up_in_the_end(system):
     samples = np.random.default_rng(9).standard_normal((1, 6)).astype(np.float32)
-    task = Task(samples, n_filters=2, support=(3,), beta=0.1)
-    assert len(list(system.learn(task))) == batch.MAX_ITERATIONS
+    task = LearningTask(samples, n_filters=2, support=(3,), beta=0.1)
+    assert len(list(system.learn(task))) == MAX_BATCH_ITERATIONS
 
 
 # --- how constants are chosen -------------------------------------------------------------------
@@ -236,27 +237,38 @@ def test_learning_gives_up_in_the_end(system):
 
 def test_constants_are_chosen_without_test_images(monkeypatch):
     training = np.random.default_rng(0).standard_normal((10, 60, 60))
-    monkeypatch.setattr(choose, "load_lcne", lambda folder, name: (training, None))
-    learned_from, judged_on = (choose.crops(None, part) for part in (choose.LEARN, choose.JUDGE))
-    assert learned_from.shape[1:] == judged_on.shape[1:] == (choose.CROP, choose.CROP)
+    monkeypatch.setattr(
+        choose_constants, "load_authors_arrays", lambda folder, name: (training, None)
+    )
+    learned_from, judged_on = (
+        choose_constants.crops(None, part)
+        for part in (choose_constants.LEARN, choose_constants.JUDGE)
+    )
+    assert (
+        learned_from.shape[1:]
+        == judged_on.shape[1:]
+        == (choose_constants.CROP, choose_constants.CROP)
+    )
     assert not any(np.array_equal(x, y) for x in learned_from for y in judged_on)
 
 
 def test_constant_is_left_at_its_best_value(monkeypatch):
     monkeypatch.setattr(fcsc, "RHO_FILTERS", fcsc.RHO_FILTERS)  # puts it back
-    monkeypatch.setattr(choose, "learned_in", lambda seconds, system, task: fcsc.RHO_FILTERS)
-    monkeypatch.setattr(choose, "objective", lambda model, samples: (model - 2) ** 2)
-    found = choose.tried("FCSC", "RHO_FILTERS", (1, 2, 3), [None], None, 0)
+    monkeypatch.setattr(
+        choose_constants, "learn_for", lambda seconds, system, task: fcsc.RHO_FILTERS
+    )
+    monkeypatch.setattr(choose_constants, "objective", lambda model, samples: (model - 2) ** 2)
+    found = choose_constants.try_values("FCSC", "RHO_FILTERS", (1, 2, 3), [None], None, 0)
     assert found == {1: 1, 2: 0, 3: 1}
     assert fcsc.RHO_FILTERS == 2
 
 
-@pytest.mark.parametrize(("system", "constant", "values"), choose.CANDIDATES)
+@pytest.mark.parametrize(("system", "constant", "values"), choose_constants.CANDIDATES)
 def test_every_constant_has_a_value_that_was_tried(system, constant, values):
-    name = choose.SYSTEMS[system].module
+    name = choose_constants.SYSTEMS[system].module
     if name == "sporco_systems":
         pytest.importorskip("sporco")
-    assert getattr(importlib.import_module(f"benchmarks.systems.{name}"), constant) in values
+    assert getattr(importlib.import_module(f"laboratory.systems.{name}"), constant) in values
 
 
 # --- filter steps, the codes fixed ----------------------------------------------------------------
@@ -266,12 +278,12 @@ def test_every_constant_has_a_value_that_was_tried(system, constant, values):
 def fixed_codes():
     """A circle, codes on it, and samples that no filters explain wholly, so that norms matter."""
     rng = np.random.default_rng(11)
-    circle = batch.Circle((13, 12), (4, 3))
-    codes = rng.standard_normal((5, 3, *circle.shape)).astype(np.float32)
+    domain = CircularDomain((13, 12), (4, 3))
+    codes = rng.standard_normal((5, 3, *domain.shape)).astype(np.float32)
     codes *= rng.random(codes.shape) < 0.1
     filters = 2 * random_filters(rng, 3, 4, 3)  # longer than allowed
-    samples = reconstruct(filters, codes) + 0.1 * rng.standard_normal((5, *circle.shape))
-    return circle, codes, samples.astype(np.float32), random_filters(rng, 3, 4, 3)
+    samples = reconstruct(filters, codes) + 0.1 * rng.standard_normal((5, *domain.shape))
+    return domain, codes, samples.astype(np.float32), random_filters(rng, 3, 4, 3)
 
 
 def error_of(filters, fixed_codes):
@@ -296,23 +308,27 @@ def best_filters(fixed_codes, iterations=3000):
 
 
 def by_fcsc(fixed_codes):
-    circle, codes, samples, filters = fixed_codes
-    step = fcsc.Filters(circle, circle.place(filters))
-    spectra = circle.fft(circle.place(samples))
-    code_spectra = circle.fft(np.moveaxis(codes, (0, 1), (-1, -2)))
+    domain, codes, samples, filters = fixed_codes
+    step = fcsc.Filters(domain, domain.embed(filters))
+    spectra = domain.fft(domain.embed(samples))
+    code_spectra = domain.fft(np.moveaxis(codes, (0, 1), (-1, -2)))
     for _ in range(500):
         step.step(code_spectra, spectra)
-    return batch.as_filters(circle.cropped(step.small), ())
+    return as_filters(domain.crop(step.small), ())
 
 
 def by_ffcsc(fixed_codes, monkeypatch):
-    circle, codes, samples, filters = fixed_codes
+    domain, codes, samples, filters = fixed_codes
     # All of the circle is measured, so that it is the same problem as that of the others.
-    monkeypatch.setattr(batch.Circle, "mask", lambda self: np.ones((*self.shape, 1, 1), np.float32))
-    problem = ffcsc._filter_problem(circle, circle.place(samples), circle.place(filters))
-    operator = circle.fft(np.moveaxis(codes, (0, 1), (-1, -2))).swapaxes(-1, -2)
+    monkeypatch.setattr(
+        CircularDomain,
+        "mask",
+        lambda self: np.ones((*self.shape, 1, 1), np.float32),
+    )
+    problem = ffcsc._filter_problem(domain, domain.embed(samples), domain.embed(filters))
+    operator = domain.fft(np.moveaxis(codes, (0, 1), (-1, -2))).swapaxes(-1, -2)
     problem.improve(operator, 3000)
-    return batch.as_filters(circle.cropped(problem.q.swapaxes(-1, -2)), ())
+    return as_filters(domain.crop(problem.q.swapaxes(-1, -2)), ())
 
 
 @pytest.mark.parametrize("name", ["FCSC", "FFCSC"])

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from benchmarks.preprocessing import gaussian, grey, normalise_contrast, preprocess, taper_edges
+from laboratory.preprocessing import gaussian, grey, normalise_contrast, preprocess, taper_edges
 
 
 @pytest.fixture
