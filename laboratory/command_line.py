@@ -3,6 +3,7 @@
 import argparse
 import os
 import sys
+import textwrap
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -112,11 +113,11 @@ def _print_verdict_counts(name, experiment, rows):
 def _make_parser():
     parser = argparse.ArgumentParser(
         prog="python -m laboratory",
-        description="Run the experiments of the paper's Section 4 again, and judge its claims. "
-        "What is done is kept, so that a run that was stopped goes on. Units whose time is "
+        description="Run the experiments of the paper's Section 4 again, and judge its claims.\n"
+        "What is done is kept, so that a run that was stopped goes on. Units whose time is\n"
         "reported run alone, the others one a core; every library has one thread.",
-        epilog="experiments: "
-        + ", ".join(EXPERIMENTS)
+        epilog="experiments:\n"
+        + textwrap.fill(", ".join(EXPERIMENTS), initial_indent="  ", subsequent_indent="  ")
         + "\n\nchecks, which are no experiments of the paper and have bars to reach:\n"
         + "\n".join(f"  {name:14} {check.purpose}" for name, check in CHECKS.items())
         + "\n\nExit status: 0 all measured and all bars met, 1 not so, 2 the data are not there.",

@@ -6,9 +6,8 @@ from benchmarks.data import load_images
 from laboratory.data_sets import load_authors_arrays
 from laboratory.preprocessing import preprocess
 
-_MAX_DIFFERENCE = (
-    1e-6  # a few float32 steps at the size of the values; another JPEG decoder exceeds it
-)
+# A few float32 steps at the size of the values; another JPEG decoder exceeds it.
+_MAX_DIFFERENCE = 1e-6
 
 
 def run(report, *, data, quick):

@@ -33,7 +33,7 @@ _QUICK = {
 }
 
 
-def large_images(scale, data):
+def large_set_settings(scale, data):
     """Settings of a unit that learns from CIFAR-10 or Flower."""
     sizes = {
         "cifar10": (32, 30, 8) if scale.quick else (32, 200, 50),
@@ -47,7 +47,7 @@ def large_images(scale, data):
 def plan(scale):
     units = []
     for data, systems in (_QUICK if scale.quick else _FULL).items():
-        changes = {} if data in SMALL_SETS else large_images(scale, data)
+        changes = {} if data in SMALL_SETS else large_set_settings(scale, data)
         for system, counts in systems.items():
             for k in counts:
                 for seed in range(scale.seeds):

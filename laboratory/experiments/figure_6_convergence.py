@@ -69,9 +69,8 @@ def sooner(key):
 
     def compare(rows, a, b):
         times = times_to_common_goal(rows, a, b, _second, key)
-        if times is None or start_that_reaches(
-            rows, (a,), mean(final_rows(rows), key, system=b), key
-        ):
+        goal = mean(final_rows(rows), key, system=b)
+        if times is None or start_that_reaches(rows, (a,), goal, key):
             return NOT_TESTED
         return YES if times[0] < times[1] else NO
 

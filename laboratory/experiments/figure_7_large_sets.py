@@ -2,7 +2,7 @@
 
 from laboratory import figures
 from laboratory.evaluation import QUALITY_COLUMNS
-from laboratory.experiments.figure_5_number_of_filters import large_images
+from laboratory.experiments.figure_5_number_of_filters import large_set_settings
 from laboratory.learning_units import learning_unit
 from laboratory.systems import UNTRAINED
 from laboratory.time_to_quality import claims_for_psnr_and_objective, faster_at_equal_quality
@@ -55,7 +55,7 @@ def _changes(scale, system, data):
     k = 40 if scale.quick else 300
     without_weights = system in ("OCSC", "no learning (shared)")
     count = k // 6 if without_weights and data == "flower" else k
-    changes = large_images(scale, data) | {"K": count}
+    changes = large_set_settings(scale, data) | {"K": count}
     if system in UNTRAINED:
         return changes
     return changes | {"runs_alone": True, "curve": True, "passes": 10}

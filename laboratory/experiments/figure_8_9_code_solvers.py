@@ -42,9 +42,7 @@ def admm_name(rho):
 
 SOLVERS = ("niAPG", *map(admm_name, RHOS))
 _N_STARTS = 5
-_SETTLED_CHANGE = (
-    1e-4  # of the objective, an iteration, over the last tenth: the engine's own tolerance
-)
+_SETTLED_CHANGE = 1e-4  # of the objective, an iteration, over the last tenth: the tolerance of SCSC
 _VIOLATED_SHARE = 1e-3  # of the energy of Y
 _NEAR_LOWEST = 1.02  # times the lowest objective: as good as the lowest
 _WORSE_SHARE = 0.05  # of the objective: what settles so far above the other has not solved it

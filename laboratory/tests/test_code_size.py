@@ -33,11 +33,8 @@ def test_a_value_that_is_split_among_copies_counts_once():
     weights[0] = 1
     code = SimpleNamespace(W=weights, Z=np.ones((5, 10)))
     found = measure_code_size(model, code)
-    assert (found.values, found.side_numbers, found.numbers) == (
-        10,
-        3,
-        13,
-    )  # one column, of 3 weights
+    # One column is left, of three weights.
+    assert (found.values, found.side_numbers, found.numbers) == (10, 3, 13)
     assert found.length == 2
 
 

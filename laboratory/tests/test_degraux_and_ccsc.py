@@ -173,9 +173,7 @@ def test_codes_of_a_block_are_those_of_the_engine():
     problem.set_filters(filters)
     for sample, codes in zip(task.samples, block.codes, strict=True):
         problem.set_sample(sample, None)
-        ours = code.solve(problem, None, beta=task.beta, max_iter=2000, tol=1e-7).objective[
-            -1
-        ]
+        ours = code.solve(problem, None, beta=task.beta, max_iter=2000, tol=1e-7).objective[-1]
         code.compose(problem, None, codes)
         theirs = problem.evaluate() + task.beta * np.abs(codes).sum()
         assert theirs == pytest.approx(ours, rel=0.01)

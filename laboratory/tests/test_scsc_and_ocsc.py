@@ -29,9 +29,7 @@ def test_fine_tuning_never_worsens_the_objective_of_its_sample(masked):
         after = tuned.encode(x, mask, max_iter=100)
         assert after.objective[0] == pytest.approx(before.objective[-1], rel=1e-6)
         assert after.objective[-1] == min(after.objective)
-        assert (
-            after.objective[-1] < 0.95 * before.objective[-1]
-        )  # random filters: much to gain
+        assert after.objective[-1] < 0.95 * before.objective[-1]  # random filters: much to gain
 
 
 def test_objective_of_fine_tuning_is_that_of_what_it_returns():
