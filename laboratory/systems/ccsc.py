@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 
 import dask
 import numpy as np
-import scipy.fft
 
+from laboratory.systems.box_fft import backward, forward
 from laboratory.systems.interface import LearningStep, shared_coder
 from napari_scsc.model.solver.filter_step import project_filters
 from napari_scsc.model.solver.problem import Geometry, filter_spectra
@@ -183,19 +183,3 @@ def settle(ready, filters):
     around = geometry.around_origin(len(dual))
     dual[around] -= filters.reshape(len(dual), geometry.n_joint, *geometry.support)
     return replace(ready, block=replace(block, filter_dual=dual.reshape(block.filters.shape)))
-
-
-def forward(values, geometry):
-    """(..., P) -> (..., F)."""
-    boxed = values.reshape(*values.shape[:-1], *geometry.box)
-    axes = tuple(range(-len(geometry.box), 0))
-    return scipy.fft.rfftn(boxed, axes=axes, workers=1).reshape(*values.shape[:-1], -1)
-
-
-def backward(spectrum, geometry):
-    """(..., F) -> (..., P)."""
-    half = (*geometry.box[:-1], geometry.box[-1] // 2 + 1)
-    axes = tuple(range(-len(geometry.box), 0))
-    boxed = spectrum.reshape(*spectrum.shape[:-1], *half)
-    values = scipy.fft.irfftn(boxed, geometry.box, axes, workers=1)
-    return values.reshape(*spectrum.shape[:-1], -1)

@@ -11,8 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.fft
 
+from laboratory.systems.box_fft import backward, forward
 from napari_scsc._types import Array
 from napari_scsc.model.solver.code import compose, largest_energy, operator_norm
 from napari_scsc.model.solver.filter_step import invert
@@ -43,22 +43,9 @@ def solve_by_admm(
 ) -> AdmmSolution:
     """Minimise F from ``weights`` and a zero code; ``filters`` are those that the problem has."""
     geometry = problem.geometry
-    axes = tuple(range(1, len(geometry.box) + 1))
     spectra = filter_spectra(filters.astype(problem.dtype), geometry)  # (R, C, F)
     gram = np.einsum("rcf,scf->rsf", spectra.conj(), spectra)
     inverse = invert(gram, rho)
-
-    def transform(maps: Array) -> Array:
-        boxed = maps.reshape(len(maps), *geometry.box)
-        return scipy.fft.rfftn(boxed, axes=axes, workers=1).reshape(len(maps), -1)
-
-    def untransform(spectrum: Array) -> Array:
-        half = (*geometry.box[:-1], geometry.box[-1] // 2 + 1)
-        boxed = spectrum.reshape(len(spectrum), *half)
-        return scipy.fft.irfftn(boxed, s=geometry.box, axes=axes, workers=1).reshape(
-            len(spectrum), -1
-        )
-
     w = weights
     z = np.zeros((w.shape[1], geometry.size), problem.dtype)
     product = w @ z
@@ -69,11 +56,11 @@ def solve_by_admm(
     for _ in range(max_iter):
         # Y: exact at each frequency; what is missing is filled by the last reconstruction.
         filled = problem.mask * (problem.sample - reconstruction) + reconstruction
-        right = np.einsum("rcf,cf->rf", spectra.conj(), transform(filled))
-        right += rho * transform(product - dual)
+        right = np.einsum("rcf,cf->rf", spectra.conj(), forward(filled, geometry))
+        right += rho * forward(product - dual, geometry)
         spectrum = np.einsum("rsf,sf->rf", inverse, right)
-        y = untransform(spectrum)
-        reconstruction = untransform(np.einsum("rcf,rf->cf", spectra, spectrum))
+        y = backward(spectrum, geometry)
+        reconstruction = backward(np.einsum("rcf,rf->cf", spectra, spectrum), geometry)
         # Z and W: one proximal step each on rho/2 ||W Z - (Y + U)||^2.
         target = y + dual
         step = 1 / max(operator_norm(w) ** 2, 1e-30)

@@ -16,9 +16,8 @@ sporco.fft.pyfftw_threads = 1  # its default is all cores
 
 _CODE_ITERATIONS = 100  # of a sample, online
 _MAX_ITERATIONS = 500  # of a batch
-CBPDN_FILTER_STEP = (
-    "ism"  # chosen by laboratory.systems.choose_constants; SPORCO's default is "pgm"
-)
+# Chosen by laboratory.systems.choose_constants; SPORCO\'s default is "pgm".
+CBPDN_FILTER_STEP = "ism"
 
 
 def ocdl_liu(task):

@@ -8,6 +8,7 @@ import pytest
 import scipy.optimize
 
 from laboratory.systems import ccsc, degraux
+from laboratory.systems.box_fft import backward, forward
 from laboratory.tests.planted_filters import (
     learned_filters,
     planted_task,
@@ -35,15 +36,15 @@ def coded(request):
 
 def spectra_of(coded):
     geometry, codes, samples = coded
-    return ccsc.forward(codes, geometry), ccsc.forward(samples, geometry)
+    return forward(codes, geometry), forward(samples, geometry)
 
 
 def mean_error(filters, coded):
     """Half the squared error a sample, on the circle that is the box."""
     geometry, codes, samples = coded
     spectra = filter_spectra(filters, geometry)
-    maps = ccsc.forward(codes.astype(np.float64), geometry)
-    found = ccsc.backward(np.einsum("kcf,nkf->ncf", spectra, maps), geometry)
+    maps = forward(codes.astype(np.float64), geometry)
+    found = backward(np.einsum("kcf,nkf->ncf", spectra, maps), geometry)
     return 0.5 * np.sum((found - samples) ** 2) / len(samples)
 
 
@@ -88,11 +89,11 @@ def test_degraux_finds_the_closed_form_where_no_filter_is_as_long_as_allowed(cod
     maps, spectra = (s.astype(np.complex128) for s in spectra_of(quiet))
     columns = np.stack(
         [
-            ccsc.backward(np.einsum("kcf,nkf->ncf", filter_spectra(p, geometry), maps), geometry)
+            backward(np.einsum("kcf,nkf->ncf", filter_spectra(p, geometry), maps), geometry)
             for p in points
         ]
     )
-    values = ccsc.backward(spectra, geometry).ravel()
+    values = backward(spectra, geometry).ravel()
     best = np.linalg.lstsq(columns.reshape(filters.size, -1).T, values, rcond=None)[0]
     assert np.linalg.norm(best) < 0.9
     np.testing.assert_allclose(found.ravel(), best, atol=1e-3 * np.abs(best).max())
@@ -182,8 +183,8 @@ def test_codes_of_a_block_are_those_of_the_engine():
 def test_learning_in_several_blocks_is_nearly_as_good_as_in_one():
     task = planted_task()
     ends = [list(islice(ccsc.learn(task, n), 10))[-1].model for n in (1, 4)]
-    one, several = (total_objective(model, task.samples) for model in ends)
-    assert several == pytest.approx(one, rel=0.1)
+    in_one, in_four = (total_objective(model, task.samples) for model in ends)
+    assert in_four == pytest.approx(in_one, rel=0.1)
 
 
 def test_scheduler_does_not_change_what_blocks_agree_on():

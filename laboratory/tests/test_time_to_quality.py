@@ -38,12 +38,11 @@ def test_time_to_what_needs_no_learning_is_not_compared():
 
 
 def test_seconds_a_sample_are_always_said():
-    rows = make_curve("SCSC", FAST) + make_curve(
-        "OCSC", SLOW
-    )  # a pass of two samples takes a second
+    # A pass of two samples takes a second.
+    rows = make_curve("SCSC", FAST) + make_curve("OCSC", SLOW)
     judge = faster_at_equal_quality("SCSC", "OCSC", "psnr_unit")
-    for some in (rows, rows + make_untrained(29)):
-        assert "(0.5 s and 0.5 s a sample)" in judge(some).measured
+    for curves in (rows, rows + make_untrained(29)):
+        assert "(0.5 s and 0.5 s a sample)" in judge(curves).measured
 
 
 def test_a_seed_is_compared_with_itself():

@@ -29,8 +29,8 @@ def measured(monkeypatch):
     """Units are measured here and at once; the seeds that were."""
     seeds = []
 
-    def outcomes(some, folder, workers):
-        for unit in some:
+    def outcomes(units, folder, workers):
+        for unit in units:
             seeds.append(unit.seed)
             yield unit, ([{**unit.labels, "psnr": 20 + unit.seed / 3}], 0.5)
 
@@ -72,8 +72,8 @@ def test_fresh_forgets(tmp_path, plan, measured):
 
 
 def test_a_unit_that_fails_stops_no_other(tmp_path, plan, monkeypatch):
-    def outcomes(some, folder, workers):
-        for unit in some:
+    def outcomes(units, folder, workers):
+        for unit in units:
             yield unit, MemoryError("too large") if unit.seed == 1 else ([unit.labels], 1.0)
 
     monkeypatch.setattr(work_units, "_outcomes", outcomes)
