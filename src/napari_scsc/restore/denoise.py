@@ -112,7 +112,7 @@ def _first_look(
         return
     restorer = Denoiser.of(bank, source, working, sigma, "draft")
     whole = tuple(slice(0, n) for n in source.shift)
-    for index in source.samples():
+    for index in source.indices():
         *_, (_, estimate) = restorer.estimates(source, index, whole, None, cancellation)
         values = restorer.finished(source, index, whole, estimate)
         region = source.region(index, whole)

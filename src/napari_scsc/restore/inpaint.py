@@ -41,7 +41,7 @@ _MIXING_ROUNDS = 16  # of the joint values alone, before the first round with fi
 
 def _check_samples(source: ImageSamples) -> None:
     """Refuse data whose samples know nothing of each other, and one of which is not known."""
-    indices = source.samples()
+    indices = source.indices()
     if len(indices) == 1 or not source.is_known_whole:
         return
     whole = tuple(slice(0, n) for n in source.shift)

@@ -9,7 +9,7 @@ import numpy as np
 
 from napari_scsc._types import Array, Region
 from napari_scsc.cancellation import NEVER, Cancellation
-from napari_scsc.data.image import in_task
+from napari_scsc.data.foreign_arrays import in_task
 from napari_scsc.data.samples import ImageSamples
 from napari_scsc.data.tiles import Blend, Tile
 from napari_scsc.run.block_grid import BlockGrid, RestoredBlock, ResultChunk, image_chunks
@@ -25,7 +25,7 @@ def estimate_block(
     """The estimate (C, *tile) of a block, in working values."""
     with in_task():
         *_, (_, estimate) = restorer.estimates(
-            source.alone(), block.index, block.tile.region, None, tick
+            source.without_cache(), block.index, block.tile.region, None, tick
         )
     return np.ascontiguousarray(estimate, np.float32)
 
@@ -96,4 +96,4 @@ def _lazy_chunk(
 ) -> Array:
     source, restorer, grid = shared
     with in_task():
-        return blend_chunk(source.alone(), restorer, grid, grid.chunk_at(number), pieces)
+        return blend_chunk(source.without_cache(), restorer, grid, grid.chunk_at(number), pieces)

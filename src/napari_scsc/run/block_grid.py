@@ -48,7 +48,7 @@ class BlockGrid:
     def of(cls, source: ImageSamples, restorer: TileRestorer) -> BlockGrid:
         """The grid of a source, with chunks of a convenient size."""
         chunk = _chunk_lengths(source.shift, _CHUNK_VALUES // source.n_joint)
-        indices = tuple(source.samples())
+        indices = tuple(source.indices())
         return cls(indices, source.shift, restorer.size, restorer.overlap, chunk)
 
     @cached_property

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from napari_scsc.cancellation import Cancellation
-from napari_scsc.data.image import in_task
+from napari_scsc.data.foreign_arrays import in_task
 from napari_scsc.data.samples import ImageSamples
 from napari_scsc.errors import RunInterrupted
 from napari_scsc.io.atomic_files import exclusive_lock, read_json, write_json
@@ -114,7 +114,7 @@ def _write_chunk(run: BlockRun, number: int, _blocks: Sequence[int]) -> Counter[
     """Blend the blocks that cover a chunk, and write it."""
     stop_file_ticker(run.stop_file)()
     chunk = run.grid.chunk_at(number)
-    source = run.source.alone()
+    source = run.source.without_cache()
     pieces = [np.load(run.block_file(b), mmap_mode="r") for b in chunk.blocks]
     with in_task():
         values = blend_chunk(source, run.restorer, run.grid, chunk, pieces)
@@ -137,7 +137,7 @@ def _fill_place(run: BlockRun, make: Make, number: int) -> None:
     """Write what is made of a block to its place in the store."""
     block, tick = run.grid.block(number), stop_file_ticker(run.stop_file)
     with in_task():
-        made = make(run.source.alone(), run.restorer, block, cancellation)
+        made = make(run.source.without_cache(), run.restorer, block, cancellation)
     run.store.write(number, made)
     run.record("blocks", number)
 

@@ -95,7 +95,7 @@ def restore_tile_by_tile(
     """
     result = np.empty(source.image.shape, source.image.dtype) if out is None else out
     tiles = list(cut(source.shift, restorer.size, restorer.overlap))
-    indices = source.samples()
+    indices = source.indices()
     total = len(indices) * len(tiles)
     remarks: Counter[str] = Counter()
     for number, index in enumerate(indices):
