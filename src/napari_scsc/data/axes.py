@@ -92,14 +92,10 @@ _KINDS = {
     "light-field": _Kind(
         "uvyx", "jjss", ("light field", "lightfield", "light-field", "lytro", "lenslet")
     ),
-    "multispectral": _Kind(
-        "cyx", "jss", ("multispectral", "hyperspectral", "spectral", "bands")
-    ),
+    "multispectral": _Kind("cyx", "jss", ("multispectral", "hyperspectral", "spectral", "bands")),
     "time-lapse": _Kind("tyx", "nss", ("time lapse", "timelapse", "time-lapse")),
     "video": _Kind("tyx", "sss", ("video", "movie", "film")),
-    "stack": _Kind(
-        "zyx", "sss", ("stack", "volume", "zstack", "z-stack", "confocal", "tomogram")
-    ),
+    "stack": _Kind("zyx", "sss", ("stack", "volume", "zstack", "z-stack", "confocal", "tomogram")),
 }
 _ROLES: dict[str, Role] = {"s": "shift", "j": "joint", "n": "sample"}
 
@@ -125,9 +121,7 @@ _LABELS: tuple[tuple[str, Role, str], ...] = (
     ("v", "joint", "v view_v t_view"),
     ("n", "sample", "n p position scene sample i q m"),
 )
-_MEANINGS = {
-    label: (letter, role) for letter, role, labels in _LABELS for label in labels.split()
-}
+_MEANINGS = {label: (letter, role) for letter, role, labels in _LABELS for label in labels.split()}
 
 
 def resolve(
@@ -299,9 +293,7 @@ def _from_shape(shape: tuple[int, ...], name: str, rgb: bool) -> Axes:
             f"an array of the shape {shape} can be {_either(kinds)}",
             remedy=Remedy.SAY_KIND_OR_AXES,
         )
-    raise UserError(
-        f"an array of the shape {shape} has no usual kind", remedy=Remedy.NAME_AXES
-    )
+    raise UserError(f"an array of the shape {shape} has no usual kind", remedy=Remedy.NAME_AXES)
 
 
 def _either(words: Sequence[str]) -> str:

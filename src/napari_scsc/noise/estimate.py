@@ -17,9 +17,9 @@ import numpy as np
 from napari_scsc._types import Array
 from napari_scsc.errors import Message
 from napari_scsc.noise import remarks
+from napari_scsc.noise.cosine_patches import CosinePatches, cut_cosine_patches
 from napari_scsc.noise.level import find_flat_patches, fit_variance_line, measure_bands
 from napari_scsc.noise.model import Noise
-from napari_scsc.noise.patches import Patches, cut_patches
 from napari_scsc.noise.planes import PlaneValues, guess_sigma, prepare_planes
 from napari_scsc.noise.spectrum import measure_spectrum
 
@@ -49,15 +49,15 @@ def estimate_from_planes(planes: Sequence[Array], known: Sequence[Array] | None 
     values = prepare_planes(planes, known)
     if values is None:
         return _unknown_noise(remarks.CONSTANT)
-    patches = cut_patches(values.planes, values.usable)
+    patches = cut_cosine_patches(values.planes, values.usable)
     if patches is None:
-        patches = cut_patches(values.planes, values.measured)  # clipped all over
+        patches = cut_cosine_patches(values.planes, values.measured)  # clipped all over
     if patches is None:
         return _unknown_noise(remarks.TINY, guess_sigma(values))
     return _judge_patches(values, patches)
 
 
-def _judge_patches(values: PlaneValues, patches: Patches) -> Noise:
+def _judge_patches(values: PlaneValues, patches: CosinePatches) -> Noise:
     """The noise from the patches, with what there is to say about it."""
     bands = measure_bands(patches)
     flat = find_flat_patches(bands)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from napari_scsc._types import Array
-from napari_scsc.noise.patches import FAST, FASTEST, MIN_PATCHES, SLOW, Patches
+from napari_scsc.noise.cosine_patches import FAST, FASTEST, MIN_PATCHES, SLOW, CosinePatches
 
 MIN_FLAT_SHARE = 0.01
 """Share of the patches that is looked at even where none is as flat as noise alone."""
@@ -48,7 +48,7 @@ class Bands(NamedTuple):
 
 
 class FlatPatches(NamedTuple):
-    """Patches taken as flat, and the power of their fast cosines."""
+    """CosinePatches taken as flat, and the power of their fast cosines."""
 
     level: float
     chosen: Array
@@ -78,7 +78,7 @@ class VarianceLine(NamedTuple):
         return self.certainty > 2 and self.ratio > 1.5
 
 
-def measure_bands(patches: Patches) -> Bands:
+def measure_bands(patches: CosinePatches) -> Bands:
     """The powers of the patches in three bands of speeds."""
     fast, fastest = patches.speed > FAST, patches.speed > FASTEST
     slow = (patches.speed > SLOW) & ~fast

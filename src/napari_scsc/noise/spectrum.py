@@ -8,7 +8,7 @@ import numpy as np
 from scipy import special
 
 from napari_scsc._types import Array
-from napari_scsc.noise.patches import FAST, MIDDLING, MIN_PATCHES, SLOW, Patches
+from napari_scsc.noise.cosine_patches import FAST, MIDDLING, MIN_PATCHES, SLOW, CosinePatches
 
 _FLAT_SHARES = (0.01, 0.03, 0.1)  # of the patches, the flattest first, whose spectra are compared
 _MIN_FLAT_PATCHES = 12  # independent ones, in the smallest of these shares
@@ -44,7 +44,7 @@ class NoiseSpectrum(NamedTuple):
     stripes: SpectrumBand  # cosines along one axis, relative to others as fast
 
 
-def measure_spectrum(patches: Patches, variances: Array) -> NoiseSpectrum:
+def measure_spectrum(patches: CosinePatches, variances: Array) -> NoiseSpectrum:
     """The spectrum in the flattest patches, if white noise had these ``variances`` (n,).
 
     One half of the cosines chooses the patches in which the other half is measured, and the other
@@ -74,7 +74,7 @@ def measure_spectrum(patches: Patches, variances: Array) -> NoiseSpectrum:
     )
 
 
-def _measure_cosines(patches: Patches, variances: Array) -> tuple[Array, Array, Array]:
+def _measure_cosines(patches: CosinePatches, variances: Array) -> tuple[Array, Array, Array]:
     """What each of the M cosines does in flat patches.
 
     Returns

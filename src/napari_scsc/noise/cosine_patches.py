@@ -23,8 +23,8 @@ _PATCH_SIDE = 8  # pixels along a side of a patch in a plane
 _LINE_LENGTH = 16  # pixels of a patch in a line
 
 
-class Patches(NamedTuple):
-    """Patches in cosines: powers (n, M) without the constant, and the mean (n,) of each."""
+class CosinePatches(NamedTuple):
+    """CosinePatches in cosines: powers (n, M) without the constant, and the mean (n,) of each."""
 
     powers: Array
     means: Array
@@ -36,8 +36,8 @@ class Patches(NamedTuple):
     constant: float  # share of the places where all pixels have the same value
 
 
-def cut_patches(planes: list[Array], masks: list[Array]) -> Patches | None:
-    """Patches at places spread over all planes; None if there are too few of them.
+def cut_cosine_patches(planes: list[Array], masks: list[Array]) -> CosinePatches | None:
+    """CosinePatches at places spread over all planes; None if there are too few of them.
 
     No pixel of a patch lies where its mask is False.
     """
@@ -65,7 +65,7 @@ def cut_patches(planes: list[Array], masks: list[Array]) -> Patches | None:
     length = pixels.shape[1]
     coefficients = pixels @ cosine_basis(1, shape).T
     row, column = np.divmod(np.arange(1, length), shape[1])
-    return Patches(
+    return CosinePatches(
         powers=np.square(coefficients[:, 1:]),
         means=coefficients[:, 0].astype(np.float64) / math.sqrt(length),
         speed=(row + column) / (sum(shape) - 2),
