@@ -24,6 +24,11 @@ def general_bank(kind: str = "image") -> FilterBank:
     kind : {"image", "rgb", "video"}
         "video" is for stacks too.
 
+    Returns
+    -------
+    FilterBank
+        Orthonormal filters.
+
     Examples
     --------
     >>> from napari_scsc import general_bank

@@ -170,6 +170,11 @@ class LatticeSCSC:
             Threads for the samples of a batch; it does not change the result.
         cancellation : Cancellation
             Checked before each sample.
+
+        Returns
+        -------
+        iterator of SampleUpdate
+            Learning goes on as it is gone through.
         """
         batch = check_int("batch", batch, 1)
         return self._updates(iter(samples), batch, ThreadExecutor(n_jobs), cancellation)
@@ -198,6 +203,11 @@ class LatticeSCSC:
             matter who computed them.
         cancellation : Cancellation
             Checked while waiting for a cluster.
+
+        Returns
+        -------
+        list of SampleUpdate
+            One a sample, in their order.
         """
         start = time.perf_counter()
         executor = executor or ThreadExecutor()

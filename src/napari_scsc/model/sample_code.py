@@ -29,6 +29,8 @@ _SHARED_WEIGHT_STEPS = 10  # gradient steps that a sample gives to the one W of 
 class CodedSample:
     """One coded sample, ready for the history and for its update: nothing of the size of Z.
 
+    What is not described here is as in ``SampleUpdate``.
+
     Attributes
     ----------
     maps, sample : ndarray, (R, F) and (C, F)
@@ -37,8 +39,6 @@ class CodedSample:
         What it gives to the running mean of the weights; None for the identity.
     zero_reason : str
         Why its code is all zero; empty if it is not.
-
-    The others are those of ``SampleUpdate``.
     """
 
     weights: Array

@@ -22,7 +22,13 @@ from napari_scsc.model.sample_code import (
     warn_of_zero_code,
     weights_of,
 )
-from napari_scsc.model.settings import Relative, Settings, Weights, filter_lengths, from_json
+from napari_scsc.model.settings import (
+    Relative,
+    Settings,
+    Weights,
+    arguments_from_json,
+    filter_lengths,
+)
 from napari_scsc.model.solver.problem import Geometry
 from napari_scsc.model.solver.problem_pool import ProblemPool
 from napari_scsc.model.solver.prox import Ball
@@ -145,7 +151,7 @@ class SCSC:
                 raise UserError(
                     f"of the bank is {value}, it cannot be {changes[name]!r}", argument=name
                 )
-        arguments = {**from_json(bank.settings), **fixed, **changes}
+        arguments = {**arguments_from_json(bank.settings), **fixed, **changes}
         if arguments.get("weights") == "identity":
             arguments["n_filters"] = bank.n_base
         elif bank.weights is not None:
@@ -175,7 +181,7 @@ class SCSC:
     def fit(
         self, samples: Iterable[Any], passes: int = 1, *, batch: int = 1, n_jobs: int = 1
     ) -> SCSC:
-        """Learn from all samples, ``passes`` times; see ``iter_fit``."""
+        """Learn from all samples, ``passes`` times, and return the learner; see ``iter_fit``."""
         updates = self.iter_fit(samples, passes, batch=batch, n_jobs=n_jobs)
         if sum(1 for _ in updates) == 0:
             raise UserError("is empty: there is nothing to learn from", argument="samples")
@@ -204,6 +210,11 @@ class SCSC:
             Threads that code the samples of a batch; it does not change the result.
         cancellation : Cancellation
             Checked in every iteration of a code; a sample under way then leaves no trace.
+
+        Returns
+        -------
+        iterator of SampleUpdate
+            Learning goes on as it is gone through.
         """
         passes = check_int("passes", passes, 1)
         batch = check_int("batch", batch, 1)
@@ -246,6 +257,11 @@ class SCSC:
             matter who coded them.
         cancellation : Cancellation
             Checked in every iteration of a code; the whole batch then leaves no trace.
+
+        Returns
+        -------
+        list of SampleUpdate
+            One a sample, in their order.
         """
         start = time.perf_counter()
         executor = executor or ThreadExecutor()
@@ -302,6 +318,11 @@ class SCSC:
             Checked in every iteration.
         warn : bool
             Whether a code that is all zero is worth a warning.
+
+        Returns
+        -------
+        Code
+            Weights, sparse code and reconstruction.
         """
         settings = self.settings
         array, known = check_pair((x, mask), settings)

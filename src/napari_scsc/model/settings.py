@@ -86,11 +86,11 @@ class Settings:
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def to_json(self) -> dict[str, Any]:
-        """What JSON can hold; ``from_json`` undoes it."""
+        """What JSON can hold; ``arguments_from_json`` undoes it."""
         return asdict(self)
 
 
-def from_json(values: Mapping[str, Any]) -> dict[str, Any]:
+def arguments_from_json(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments that ``Settings.to_json`` wrote down."""
     known = {field.name for field in fields(Settings)}
     for name in values:

@@ -16,7 +16,7 @@ from napari_scsc.errors import FileFormatError, UserError
 from napari_scsc.model import container
 from napari_scsc.model.bank import FilterBank
 from napari_scsc.model.container import reporting_damage
-from napari_scsc.model.settings import Settings, from_json
+from napari_scsc.model.settings import Settings, arguments_from_json
 from napari_scsc.model.solver.filter_step import FilterStep, project_filters
 from napari_scsc.model.solver.history import History
 from napari_scsc.model.solver.problem import Geometry
@@ -103,7 +103,7 @@ class State:
         """Read a checkpoint; FileFormatError says what is wrong with a file that is not one."""
         header, arrays = container.read(path, _FILE_KIND, _FILE_VERSION)
         with reporting_damage(path):
-            settings = Settings(**from_json(header["settings"]))
+            settings = Settings(**arguments_from_json(header["settings"]))
             return settings, cls._from_file(settings, header, arrays)
 
     @staticmethod
