@@ -16,7 +16,8 @@ import numpy as np
 
 from napari_scsc._types import Region
 from napari_scsc.cancellation import NEVER, Cancellation
-from napari_scsc.data.image import ImageArray, is_xarray, read_masked
+from napari_scsc.data.foreign_arrays import is_xarray
+from napari_scsc.data.image import ImageArray, read_masked
 
 _CONNECTION_LOST = "the connection to the scheduler of the cluster was lost"
 _MAX_PICKLED_READER_BYTES = (
