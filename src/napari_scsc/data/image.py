@@ -39,6 +39,9 @@ class ImageArray:
         Names of the axes, where the array knows them.
     name : str
         Name of the array; empty where it has none.
+    chunks : tuple or None
+        Lengths of the chunks along each axis, or the one length that all but the last have; None
+        where there are none.
     missing : MissingMask or None
         Where the image has no value, by its own mask or the one given. NaN is not looked for.
     """
@@ -56,7 +59,7 @@ class ImageArray:
         self.labels = axis_labels(source, len(shape))
         self.name = array_name(source)
         self.missing = missing
-        self._chunks = chunk_lengths(source, len(shape))
+        self.chunks = chunk_lengths(source, len(shape))
 
     @property
     def is_lazy(self) -> bool:
@@ -67,6 +70,11 @@ class ImageArray:
     def is_in_memory(self) -> bool:
         """Whether reading costs nothing."""
         return isinstance(self._source, np.ndarray) and not isinstance(self._source, np.memmap)
+
+    @property
+    def is_numpy(self) -> bool:
+        """Whether it is a numpy array, perhaps mapped from a file: it cannot be sent as a path."""
+        return isinstance(self._source, np.ndarray)
 
     @property
     def path(self) -> str | os.PathLike[str] | None:
@@ -119,7 +127,7 @@ class ImageArray:
         """
         if n_values < 1:
             raise ValueError(f"a block must have at least one value, but n_values is {n_values}")
-        chunks = self._chunks or (1,) * len(self.shape)
+        chunks = self.chunks or (1,) * len(self.shape)
         limits = [
             min(n, c if isinstance(c, int) else max(c))
             for n, c in zip(self.shape, chunks, strict=True)
