@@ -1,8 +1,21 @@
-"""choices"""
+"""Names that users choose from. Imports nothing, so that help and manifest need not wait."""
 
 from __future__ import annotations
 
-from typing import Literal
+KINDS = ("image", "rgb", "video", "stack", "multispectral", "light-field", "time-lapse")
+"""Kinds of data; ``data/axes.py`` says what the axes of each are."""
 
-Quality = Literal["draft", "fast", "balanced", "best"]
+MODELS = ("lattice", "paper")
+"""What can be learned; ``learn/models.py``."""
+
+DRAWS = ("uniform", "structure")
+"""How tiles are drawn to learn from; ``learn/sampler.py``."""
+
+BALLS = ("l2", "l1")
+"""In which the weights of the paper's model lie."""
+
+RESULT_FORMATS = (".tif", ".ome.tif", ".zarr", ".ome.zarr", ".npy")
+"""Files that results can be written to; ``io/stores``."""
+
+Quality = str
 QUALITIES = ("draft", "fast", "balanced", "best")
