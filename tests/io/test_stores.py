@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from store_tools import CASES, DTYPES, SUFFIXES, case, read, regions_of, values_of, whole
 
+from napari_scsc.choices import RESULT_FORMATS
 from napari_scsc.io.stores import store_for, suffix_of
 
 # Names
@@ -29,6 +30,11 @@ from napari_scsc.io.stores import store_for, suffix_of
 @pytest.mark.parametrize("suffix", [*SUFFIXES, ".ome.tif", ".ome.tiff"])
 def test_the_end_of_the_name_says_the_format(suffix):
     assert suffix_of(f"/a/b.c{suffix.upper()}") == suffix
+
+
+def test_every_format_that_is_offered_can_be_written():
+    for suffix in RESULT_FORMATS:
+        assert suffix_of(f"a{suffix}") == suffix
 
 
 @pytest.mark.parametrize("name", ["a.png", "a", ".zarr", "zarr", "a.zarr.zip", ""])
@@ -260,7 +266,7 @@ def test_messages_name_the_result_and_not_where_it_is_made(tmp_path, suffix):
         store_for(made, (4, 4), "f4", (2, 2)).create()
     assert missing.value.filename == f"{tmp_path / 'cells'}{suffix}"
     elsewhere = tmp_path / "old.partial" / "cells.tif"  # not made by us
-    assert store_for(elsewhere, (4, 4), "f4", (2, 2)).shown == elsewhere
+    assert store_for(elsewhere, (4, 4), "f4", (2, 2)).final_path == elsewhere
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
@@ -323,6 +329,20 @@ def test_a_disk_that_fills_up_raises_and_names_the_path(tmp_path, suffix):
             store.write(whole((512, 512)), np.ones((512, 512)))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_a_write_that_falls_short_without_a_number_is_a_full_disk(tmp_path, suffix, monkeypatch):
+    store, values = case(tmp_path / f"a{suffix}")
+
+    def fall_short(*_):
+        raise OSError("429 requested and 128 written")  # as tofile of numpy does
+
+    monkeypatch.setattr(type(store), "_write", fall_short)
+    with pytest.raises(OSError, match="full disk") as raised:
+        store.write(whole(store.shape), values)
+    assert raised.value.errno == errno.ENOSPC
+    assert raised.value.filename == str(store.path)
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
