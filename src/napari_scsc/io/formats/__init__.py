@@ -1,11 +1,12 @@
 """Any file as an array that is read region by region: for layers, command line and clusters alike.
 
-A format is a module of this package and a line in ``FORMATS``. The module has
+A format is a module of this package and a line in ``FORMATS``. The module has one of
 
 - ``open_file(path, key) -> OpenedFile``: the one array that is meant, not read yet where the format
   allows it. It pickles as the path and what is needed to open it again;
-- ``open_all(path) -> list[OpenedFile]``, if a file can hold several arrays: all that can be layers.
+- ``list_arrays(path) -> list[StoredArray]``, for files that hold several arrays of any kind.
 
+One whose images have several resolutions also has ``open_levels(path, key)``, for viewers.
 Nothing that is read can run code: no pickle is ever loaded. This list imports no format and no
 numpy, so that napari can ask quickly whether a file is ours.
 """
@@ -100,7 +101,12 @@ def open_file(path: str | os.PathLike[str], key: str | int | None = None) -> Ope
         If a package that reads it is not installed.
     """
     place = Path(path).absolute()  # other processes may work in other folders
-    opened: OpenedFile = _module_for(place).open_file(place, key)
+    module = _module_for(place)
+    if hasattr(module, "list_arrays"):
+        from napari_scsc.io.formats.opened_file import open_one
+
+        return open_one(place, module.list_arrays(place), key)
+    opened: OpenedFile = module.open_file(place, key)
     return opened
 
 
@@ -110,12 +116,14 @@ def open_all(path: str | os.PathLike[str]) -> list[OpenedFile]:
     What is small is read; larger arrays are memory maps or dask arrays, of which nothing is read
     yet. An image of several resolutions has all of them. Raises what ``open_file`` raises.
     """
+    from napari_scsc.io.formats.opened_file import open_each
+
     place = Path(path).absolute()
     module = _module_for(place)
-    if hasattr(module, "open_all"):
-        every: list[OpenedFile] = module.open_all(place)
-        return every
-    return [module.open_file(place, None).for_viewer()]
+    if hasattr(module, "list_arrays"):
+        return open_each(place, module.list_arrays(place))
+    opened: OpenedFile = getattr(module, "open_levels", module.open_file)(place, None)
+    return [opened.for_viewer()]
 
 
 def find_format(path: Path) -> Format | None:

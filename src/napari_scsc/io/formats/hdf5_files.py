@@ -19,13 +19,7 @@ from napari_scsc.io.formats.file_arrays import (
     open_once,
     unreadable,
 )
-from napari_scsc.io.formats.opened_file import (
-    OpenedFile,
-    StoredArray,
-    is_numeric,
-    open_each,
-    open_one,
-)
+from napari_scsc.io.formats.opened_file import StoredArray, is_numeric
 
 
 @dataclass(frozen=True)
@@ -49,16 +43,6 @@ class Hdf5Array(FileArray):
 
     def _viewer_chunks(self) -> None:
         """None: the chunks of HDF5 files are often too small to be shown one by one."""
-
-
-def open_file(path: Path, key: str | int | None) -> OpenedFile:
-    """Open a dataset of an HDF5 file."""
-    return open_one(path, list_arrays(path), key)
-
-
-def open_all(path: Path) -> list[OpenedFile]:
-    """Open all datasets that can be layers."""
-    return open_each(path, list_arrays(path))
 
 
 def list_arrays(path: Path, reversed_axes: bool = False) -> list[StoredArray]:

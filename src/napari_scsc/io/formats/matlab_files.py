@@ -8,24 +8,15 @@ from pathlib import Path
 from napari_scsc._types import Array
 from napari_scsc.io.formats import hdf5_files
 from napari_scsc.io.formats.file_arrays import unreadable
-from napari_scsc.io.formats.opened_file import OpenedFile, StoredArray, open_each, open_one
+from napari_scsc.io.formats.opened_file import StoredArray
 
 _HDF5_START = b"MATLAB 7.3 MAT-file"
 _NUMBER_CLASSES = {"double", "single", "logical"}
 _NUMBER_CLASSES |= {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
 
 
-def open_file(path: Path, key: str | int | None) -> OpenedFile:
-    """Open an array of a .mat file."""
-    return open_one(path, _list_arrays(path), key)
-
-
-def open_all(path: Path) -> list[OpenedFile]:
-    """Open all arrays that can be layers."""
-    return open_each(path, _list_arrays(path))
-
-
-def _list_arrays(path: Path) -> list[StoredArray]:
+def list_arrays(path: Path) -> list[StoredArray]:
+    """List the variables of a .mat file."""
     with open(path, "rb") as stream:
         start = stream.read(len(_HDF5_START))
     if start == _HDF5_START:

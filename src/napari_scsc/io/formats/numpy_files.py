@@ -13,14 +13,7 @@ from numpy.lib import format as npy
 
 from napari_scsc._types import Array
 from napari_scsc.io.formats.file_arrays import MappedArray, unreadable
-from napari_scsc.io.formats.opened_file import (
-    OpenedFile,
-    StoredArray,
-    describe,
-    open_each,
-    open_one,
-    refuse_key,
-)
+from napari_scsc.io.formats.opened_file import StoredArray
 
 _HEADER_READERS: Any = {
     (1, 0): npy.read_array_header_1_0,
@@ -28,20 +21,12 @@ _HEADER_READERS: Any = {
 }
 
 
-def open_file(path: Path, key: str | int | None) -> OpenedFile:
-    """Open a .npy file, of which nothing is read yet, or an array of a .npz file."""
+def list_arrays(path: Path) -> list[StoredArray]:
+    """List the array of a .npy file, of which nothing is read, or those of a .npz file."""
     if path.suffix.lower() == ".npz":
-        return open_one(path, _list_npz(path), key)
-    refuse_key(path, key)
-    return describe(path, _map_npy(path))
-
-
-def open_all(path: Path) -> list[OpenedFile]:
-    """Open all arrays that can be layers."""
-    if path.suffix.lower() == ".npz":
-        return open_each(path, _list_npz(path))
+        return _list_npz(path)
     array = _map_npy(path)
-    return open_each(path, [StoredArray("", array.shape, array.dtype, lambda: array)])
+    return [StoredArray("", array.shape, array.dtype, lambda: array)]
 
 
 def _map_npy(path: Path) -> MappedArray:

@@ -100,10 +100,13 @@ class StoredArray:
 
 def open_one(path: Path, arrays: Sequence[StoredArray], key: str | int | None) -> OpenedFile:
     """Open the array that is meant: the one named, else the largest."""
+    if len(arrays) == 1 and not arrays[0].key:
+        refuse_key(path, key)
+        return _open_stored(path, arrays[0], is_only=True)
     numeric = [array for array in arrays if is_numeric(array.shape, array.dtype)]
     images = [array for array in numeric if array.is_image] or numeric
     stored = {array.key: array for array in (images if key is None else numeric)}
-    name = choose(path, {key: math.prod(array.shape) for key, array in stored.items()}, key)
+    name = choose(path, {k: math.prod(array.shape) for k, array in stored.items()}, key)
     return _open_stored(path, stored[name], is_only=len(images) == 1)
 
 

@@ -73,12 +73,12 @@ def open_file(path: Path, key: str | int | None) -> OpenedFile:
     return describe(path, lazy, name, *axes, remarks=_describe_next(images))
 
 
-def open_all(path: Path) -> list[OpenedFile]:
-    """Open the first image with all of its levels."""
-    opened = open_file(path, None)
-    coarser = tuple(open_file(path, key).array for key in _level_keys(path)[1:])
+def open_levels(path: Path, key: str | int | None) -> OpenedFile:
+    """Open an image with all of its levels, for a viewer."""
+    opened = open_file(path, key)
+    coarser = tuple(open_file(path, level).array for level in _level_keys(path)[1:])
     # Without a kind, its axes stay in the order in which all levels are stored.
-    return [replace(opened, coarser=coarser, kind=None, facts={}).for_viewer()]
+    return replace(opened, coarser=coarser, kind=None, facts={})
 
 
 def _level_keys(path: Path) -> list[str]:
