@@ -567,8 +567,8 @@ blocks._estimate = slowly
 # What is compiled is kept in files too, and must not be what fails.
 LIMITED = """
 import resource
-from napari_scsc.restore import groups
-groups.warm_up()
+from napari_scsc.restore.groups import group_kernels
+group_kernels.warm_up()
 resource.setrlimit(resource.RLIMIT_FSIZE, (4000, 4000))
 """
 
@@ -648,8 +648,9 @@ def test_other_series_of_a_file_are_mentioned(folder, cells):
         writer.write(cells)
         writer.write(cells[:40, :40])
     result = succeed("denoise", "two.tif", "-o", "clean.tif", *DRAFT)
-    assert "two.tif: holds 2 series, this is the first: --key 1 is the next" in result.stderr
-    assert "--key 1" in succeed("info", "two.tif", "--no-noise").stdout
+    said = "holds 2 series, this is the first and '1' the next: say which with --key"
+    assert f"two.tif: {said}" in result.stderr
+    assert said in succeed("info", "two.tif", "--no-noise").stdout
 
 
 def test_axes_that_cannot_be_restored_are_mentioned(folder):

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 
+import h5py
 import numpy as np
 import pytest
 import scipy.io
@@ -29,6 +30,20 @@ def test_the_largest_array_or_the_one_named(tmp_path, suffix):
     equals(open_file(path, "small").array, CUBE[:2])
     with pytest.raises(ValueError, match=r"no array 'none'; there are 'large', 'small'"):
         open_file(path, "none")
+
+
+@pytest.mark.parametrize("suffix", [".h5", ".npz"])
+def test_an_image_goes_before_a_longer_row_of_numbers(tmp_path, suffix):
+    path, row = tmp_path / f"a{suffix}", np.arange(3.0 * CUBE.size)
+    if suffix == ".npz":
+        np.savez(path, times=row, cube_tyx=CUBE)
+    else:
+        with h5py.File(path, "w") as file:
+            file["times"], file["cube_tyx"] = row, CUBE
+    opened = open_file(path)
+    equals(opened.array, CUBE)
+    assert (opened.name, opened.labels) == ("a", ("t", "y", "x"))
+    equals(open_file(path, "times").array, row)
 
 
 def test_two_that_are_equally_large_are_a_question(tmp_path):

@@ -4,6 +4,7 @@ import dask.array as da
 import imageio.v3 as iio
 import numpy as np
 import pytest
+import tifffile
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from layer_tools import RNG, greys, kind, read, read_one, write_images
@@ -108,6 +109,15 @@ def test_other_folders_are_left_to_napari(tmp_path, names):
     assert get_reader(str(tmp_path)) is None
     with pytest.raises(ValueError, match="no one image"):
         open_file(tmp_path)
+
+
+def test_bands_in_tiff_have_the_scale_of_the_first(tmp_path):
+    how = {"resolution": (4, 2), "imagej": True, "metadata": {"unit": "um"}}
+    for i, image in enumerate(greys(3)):
+        tifffile.imwrite(tmp_path / f"a_ms_{i}.tif", image, **how)
+    _, arguments = read_one(tmp_path)
+    assert arguments["scale"] == (1, 0.5, 0.25)
+    assert arguments["units"] == ("pixel", "micrometer", "micrometer")
 
 
 def test_the_odd_image_is_named(tmp_path):

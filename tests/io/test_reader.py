@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import importlib
 import subprocess
 import sys
+import types
 
 import numpy as np
 import pytest
@@ -44,6 +46,29 @@ def test_importing_readers_and_writers_loads_no_reader_of_files():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == []
+
+
+def test_the_list_of_formats_is_light_and_names_modules_that_are_there():
+    code = "import sys, napari_scsc.io.formats\nprint('numpy' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False"]
+    for known in formats.FORMATS:
+        module = importlib.import_module(f"napari_scsc.io.formats.{known.module}")
+        assert hasattr(module, "open_file") or hasattr(module, "list_arrays")
+
+
+@pytest.mark.parametrize("in_napari", [True, False])
+def test_a_new_format_is_a_module_and_a_line(tmp_path, monkeypatch, in_napari):
+    from napari_scsc.io.formats import opened_file
+
+    module = types.ModuleType("napari_scsc.io.formats.tables")
+    module.open_file = lambda path, key: opened_file.describe(path, np.loadtxt(path), kind="image")
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    line = formats.Format("tables", "tables", (".table",), in_napari)
+    monkeypatch.setattr(formats, "FORMATS", (*formats.FORMATS, line))
+    np.savetxt(tmp_path / "plane.table", np.eye(8))
+    assert formats.open_file(tmp_path / "plane.table").labels == ("y", "x")
+    assert (get_reader(str(tmp_path / "plane.table")) is not None) == in_napari
 
 
 # In napari
