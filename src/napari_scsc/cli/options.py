@@ -1,0 +1,127 @@
+"""The options of the commands, each called like the argument of Python that it sets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from napari_scsc.choices import KINDS, MODELS, RESULT_FORMATS
+from napari_scsc.restore.methods import METHODS
+from napari_scsc.restore.quality import QUALITIES
+
+
+def _tile_count(value: str) -> int | str | None:
+    """The argument ``tiles`` of ``learn``: "auto", a number, or 0 for all, which is None there."""
+    if value == "auto":
+        return value
+    if not value.isdecimal():
+        raise click.BadParameter(f"{value!r} is neither 'auto' nor a whole number from 0 on.")
+    return int(value) or None
+
+
+def _option(*names: str, text: str, default: Any = None, **facts: Any) -> click.Option:
+    """An option ``--name``; a second name is that of its argument, if it differs."""
+    shown = default is not None
+    return click.Option(names, help=text, default=default, show_default=shown, **facts)
+
+
+def _flag(*names: str, text: str) -> click.Option:
+    return click.Option(names, help=text, is_flag=True)
+
+
+def _count(*names: str, text: str, default: int | None = None, least: int = 1) -> click.Option:
+    return _option(*names, type=click.IntRange(min=least), text=text, default=default)
+
+
+def _word(name: str, words: tuple[str, ...], text: str, default: str | None = None) -> click.Option:
+    return _option(name, type=click.Choice(words), text=text, default=default)
+
+
+def out_option(text: str, default: str | None = None) -> click.Option:
+    """The option for where results go, needed unless it has a default."""
+    names, needed = ("--out", "-o"), default is None
+    return _option(*names, type=click.Path(), text=text, default=default, required=needed)
+
+
+def bank_option(text: str = "Filters from an earlier run.", required: bool = False) -> click.Option:
+    """The option for a file of filters."""
+    return _option("--bank", type=click.Path(exists=True), text=text, required=required)
+
+
+_ABOVE_0 = click.FloatRange(min=0, min_open=True)
+
+READING: list[click.Parameter] = [
+    click.Argument(["inputs"], nargs=-1, required=True, type=click.Path()),
+    _word("--kind", KINDS, "What the axes mean; guessed where the file tells."),
+    _option("--axes", text='Letters in their order, such as "yxc"; n: each position by itself.'),
+    _option("--key", text="Which array of a file that holds several."),
+]
+MASK = _option(
+    "--mask",
+    "missing",
+    type=click.Path(),
+    text="Image that is not 0 where something is missing.",
+)
+SIGMA = _option(
+    "--sigma", type=_ABOVE_0, text="Noise level in the units of the image, if it is known."
+)
+SEED = _count("--seed", text="The same seed gives the same result.", default=0, least=0)
+BETA = _option("--beta", type=_ABOVE_0, text="Price of the code in noise levels; 4 unless given.")
+MEMORY = _option("--memory", text='How much to take at most, such as "2GB".')
+JOBS = _count("--jobs", "n_jobs", text="Threads; all cores unless given.")
+JSON = _flag("--json", "as_json", text="Print one JSON object per result.")
+
+RUNNING: list[click.Parameter] = [
+    _option(
+        "--scheduler",
+        text="Where to compute: 'threads' (of this process), 'cluster:N' (N processes of this "
+        "machine), or the address of a dask scheduler, as tcp://host:8786.",
+    ),
+    JOBS,
+    _flag("--resume", text="Go on with a run that broke off."),
+    JSON,
+]
+LEARNING: list[click.Parameter] = [
+    bank_option(),
+    _option(
+        "--tiles",
+        type=_tile_count,
+        metavar="auto|INTEGER",
+        text="How many of an image, at most; auto: those that denoise learns from; 0: all.",
+        default="auto",
+    ),
+    _count("--passes", text="How often to go through them.", default=1),
+    _count("--batch", text="Tiles that are coded at the same time.", default=1),
+    _count("--n-base", text="R, how many base filters."),
+    _count("--size", "filter_shape", text="Pixels along a side of a filter."),
+    _word("--model", MODELS, "lattice restores best.", "lattice"),
+    _count("--n-filters", text="K, filters of a tile (the paper's model)."),
+    _option("--beta", type=_ABOVE_0, text="Price of the code (the paper's models)."),
+    SIGMA,
+    SEED,
+    *RUNNING,
+]
+RESTORING: list[click.Parameter] = [
+    *READING,
+    out_option(f"File for the result ({', '.join(RESULT_FORMATS)}), a folder, or '-'."),
+    _word("--format", RESULT_FORMATS, "Of results in a folder; that of the input unless given."),
+    bank_option(),
+    _option("--strength", type=_ABOVE_0, text="Less is gentler, more is smoother.", default=1.0),
+    _word("--quality", QUALITIES, "What to spend.", "balanced"),
+    _word("--method", tuple(METHODS), "The paper's are there to compare.", "scsc"),
+    MEMORY,
+    SIGMA,
+    SEED,
+    *RUNNING,
+]
+
+ARGUMENT_NAMES: dict[str, str] = {
+    **{
+        str(option.name): option.opts[0]
+        for option in (*RESTORING, MASK, *LEARNING)
+        if isinstance(option, click.Option)
+    },
+    "images": "the inputs",
+}
+"""How messages call the arguments of the functions of Python."""
