@@ -24,7 +24,8 @@ from napari_scsc.learning.plan import LearnPlan
 from napari_scsc.learning.sampler import read_ahead, read_tiles
 from napari_scsc.model.bank import FilterBank
 from napari_scsc.model.threads import Executor, ThreadExecutor
-from napari_scsc.noise.find import find_noise
+from napari_scsc.noise.find import find_noise, noise_in_tiles
+from napari_scsc.noise.model import Noise
 from napari_scsc.noise.working import WorkingValues
 from napari_scsc.run.executors import ClusterExecutor, ClusterFailed, ClusterOutOfMemory
 from napari_scsc.run.updates import Finished, NoiseFound, RestoreUpdate, TileLearned, Updates
@@ -85,13 +86,12 @@ def learn_planned(
         plan.images, plan.grids, plan.draws(start), executor, plan.options.draw
     )
     if state is None:
-        noises = list(plan.noises or [])
-        for samples in plan.images[len(noises) :]:
-            cancellation.check()
-            noises.append(find_noise(samples, plan.options.sigma))
-            yield NoiseFound(noises[-1], len(noises))
         first = _read_first_tiles(plan, tiles, executor, cancellation)
         tiles = itertools.chain([(tile.image, tile.tile) for tile in first], tiles)
+        noises = list(plan.noises or [])
+        for number in range(len(noises), len(plan.images)):
+            noises.append(_find_noise(plan, number, first, executor, cancellation))
+            yield NoiseFound(noises[-1], number + 1)
         state = _begin(plan, noises, first)
         del first
     else:
@@ -197,7 +197,30 @@ def _read_first_tiles(
     return first
 
 
-def _begin(plan: LearnPlan, noises: list[Any], first: list[_FirstTile]) -> LearningState:
+def _find_noise(
+    plan: LearnPlan,
+    number: int,
+    first: list[_FirstTile],
+    executor: Executor,
+    cancellation: Cancellation,
+) -> Noise:
+    """The noise of one of the images, of which no chunk is read for it that is not learned from.
+
+    Where tiles come from anywhere, it is the noise that ``denoise`` finds.
+    """
+    cancellation.check()
+    samples = plan.images[number]
+    if plan.options.sigma is not None or plan.tiles_are_anywhere:
+        return find_noise(samples, plan.options.sigma)
+    tiles = [tile.values for tile in first[:_FIRST_TILES]]
+    if len(plan.images) > 1:
+        draws = itertools.islice(plan.draws_of(number), _FIRST_TILES)
+        drawn = read_tiles([samples], [plan.grids[number]], draws, executor)
+        tiles = executor.gather([tile for _, tile in drawn], cancellation)
+    return noise_in_tiles(samples, ((np.ma.getdata(t), ~np.ma.getmaskarray(t)) for t in tiles))
+
+
+def _begin(plan: LearnPlan, noises: list[Noise], first: list[_FirstTile]) -> LearningState:
     working = [WorkingValues(s, n) for s, n in zip(plan.images, noises, strict=True)]
     to_learning = LearningValues.of_images(working)
     tiles = [to_learning[t.image](t.values) for t in first if t.is_usable]

@@ -23,6 +23,7 @@ from napari_scsc._types import Array
 from napari_scsc.cancellation import Cancellation
 from napari_scsc.data.samples import ImageSamples
 from napari_scsc.learning.plan import LearnPlan
+from napari_scsc.learning.sampler import is_complete
 from napari_scsc.model.bank import FilterBank
 from napari_scsc.model.basis import Basis, mixtures_above_noise
 from napari_scsc.model.container import reporting_damage
@@ -108,11 +109,6 @@ class LearnableModel(ABC):
     @abstractmethod
     def write_checkpoint(self, path: Path, notes: dict[str, Any]) -> None:
         """Write the state, with notes."""
-
-
-def is_complete(tile: Array) -> bool:
-    """Whether nothing of a tile is missing."""
-    return not np.ma.is_masked(tile) and bool(np.isfinite(np.ma.getdata(tile)).all())
 
 
 def _is_known_somewhere(tile: Array) -> bool:

@@ -54,6 +54,11 @@ class LearnPlan:
     beta: float | None = None
 
     @property
+    def tiles_are_anywhere(self) -> bool:
+        """Whether a few tiles come from anywhere, or many of them chunk by chunk."""
+        return _are_anywhere(self.options)
+
+    @property
     def n_tiles(self) -> int:
         """How many tiles are drawn in all."""
         return count_tiles(self.grids, self._most, self.options.passes)
@@ -70,9 +75,13 @@ class LearnPlan:
 
     def draws(self, start: int) -> Iterator[Draw]:
         """The tiles in their order, without those that were drawn already."""
-        draw = draw_anywhere if _are_anywhere(self.options) else tile_order
+        draw = draw_anywhere if self.tiles_are_anywhere else tile_order
         order = draw(self.grids, self._most, passes=self.options.passes, seed=self.options.seed)
         return itertools.islice(order, start, None)
+
+    def draws_of(self, image: int) -> Iterator[Draw]:
+        """The tiles of one image alone."""
+        return tile_order([self.grids[image]], self._most, seed=self.options.seed)
 
     def fingerprint(self) -> dict[str, Any]:
         """What tells it from other plans, as JSON has it."""
@@ -135,7 +144,6 @@ def plan_learning(
 
 
 def _are_anywhere(options: LearnOptions) -> bool:
-    """Whether a few tiles come from anywhere, or many of them chunk by chunk."""
     return options.tiles == "auto" and options.draw == "uniform"
 
 

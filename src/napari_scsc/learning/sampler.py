@@ -292,7 +292,7 @@ def _cut_tile(block: LoadedBlock, turn: int, *, axes: Axes) -> Array:
 
 def measure_structure(tile: Array) -> float:
     """Mean covariance of neighbours in a tile (C, *part): white noise has none; -1 for missing."""
-    if not is_usable(tile):
+    if not is_complete(tile):
         return -1.0
     values = np.asarray(tile, np.float64)
     values = values - values.mean(axis=tuple(range(1, values.ndim)), keepdims=True)
@@ -317,7 +317,7 @@ def _tile_shares(found: Array) -> Array:
     )
 
 
-def is_usable(tile: Array) -> bool:
+def is_complete(tile: Array) -> bool:
     """Whether nothing of a tile is missing."""
     return not np.ma.is_masked(tile) and bool(np.isfinite(np.ma.getdata(tile)).all())
 

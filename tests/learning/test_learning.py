@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import math
 import os
@@ -18,13 +17,17 @@ import numpy as np
 import psutil
 import pytest
 import zarr
+from cancelling import CallingCancellation
 
-from napari_scsc import FileFormatError, LatticeSCSC, iter_denoise, iter_learn, learn, samples
+import napari_scsc
+from napari_scsc import FileFormatError, LatticeSCSC, iter_denoise, samples
+from napari_scsc.choices import DRAWS
 from napari_scsc.data.samples import open_samples
-from napari_scsc.learning.loop import _tile_points, learning, places_to_learn_from
-from napari_scsc.learning.sampler import DRAWS, make_tile_grid
+from napari_scsc.learning import loop, plan
+from napari_scsc.learning.options import LearnOptions
+from napari_scsc.learning.plan import plan_learning
 from napari_scsc.run.executors import ClusterExecutor
-from napari_scsc.run.updates import LEARNING
+from napari_scsc.run.updates import Finished, NoiseFound, TileLearned
 
 MODELS = {
     "lattice": {"model": "lattice"},
@@ -33,6 +36,17 @@ MODELS = {
 
 
 clean = cache(samples.tissue)
+
+
+def iter_learn(images, **options):
+    """Learn from up to 16 small tiles of each image, unless another number is given."""
+    return napari_scsc.iter_learn(images, **{"tiles": 16, **options})
+
+
+def learn(images, **options):
+    """The filters that ``iter_learn`` ends with."""
+    *_, last = iter_learn(images, **options)
+    return last.bank
 
 
 def noisy(shape=(96, 90), seed=0, sigma=0.1):
@@ -45,7 +59,7 @@ def noisy(shape=(96, 90), seed=0, sigma=0.1):
 @pytest.fixture(autouse=True)
 def small_tiles(monkeypatch):
     """Of a small picture, 16 tiles: learning from it is quick."""
-    monkeypatch.setattr(learning, "_SMALLEST_TILE", 20 * 20)
+    monkeypatch.setattr(plan, "_MIN_TILE_POINTS", 20 * 20)
 
 
 class Stopped(Exception):
@@ -55,7 +69,7 @@ class Stopped(Exception):
 def stop_after(n, images, **options):
     """Learn until n tiles were learned from, then break off as a crash would."""
     updates = iter_learn(images, **options)
-    learned = (u for u in updates if u.stage == "learn")
+    learned = (u for u in updates if isinstance(u, TileLearned))
     for _ in itertools.islice(learned, n):
         pass
     with pytest.raises(Stopped):
@@ -68,8 +82,8 @@ def stop_after(n, images, **options):
 @pytest.mark.parametrize("model", MODELS)
 def test_tiles_are_learned_from_one_after_the_other(model):
     updates = list(iter_learn([noisy()], **MODELS[model]))
-    assert [u.stage for u in updates] == ["noise"] + ["learn"] * 16 + ["done"]
-    assert [u.learned.sample for u in updates[1:-1]] == list(range(1, 17))
+    assert [type(u) for u in updates] == [NoiseFound] + [TileLearned] * 16 + [Finished]
+    assert [u.sample.sample for u in updates[1:-1]] == list(range(1, 17))
     assert updates[-2].bank.id == updates[-1].bank.id
     assert updates[-1].bank.info["n_samples"] == 16
     done = [u.done for u in updates]
@@ -83,7 +97,7 @@ def test_tiles_are_learned_from_one_after_the_other(model):
 def test_small_image_has_smaller_tiles_so_that_there_are_several(shape, n_tiles, monkeypatch):
     monkeypatch.undo()
     source = open_samples(np.broadcast_to(np.arange(shape[1]), shape), None, "image", None)
-    grid = make_tile_grid(source, _tile_points(source))
+    (grid,) = plan_learning([source], LearnOptions(tiles=16)).grids
     assert grid.n_tiles == n_tiles
     assert min(grid.shortest) >= 40
     assert max(grid.longest) <= 128
@@ -95,10 +109,15 @@ def test_without_a_number_of_tiles_all_are_learned_from(chunks):
     if chunks:
         image = da.from_array(image, chunks=chunks)
     source = open_samples(image, None, "image", None)
-    total = make_tile_grid(source, _tile_points(source)).n_tiles
-    assert len([u for u in iter_learn([image], tiles=None) if u.learned]) == total
-    assert len([u for u in iter_learn([image], tiles=None, passes=2) if u.learned]) == 2 * total
-    assert len([u for u in iter_learn([image], tiles=3, passes=2) if u.learned]) == 6
+    total = plan_learning([source], LearnOptions(tiles=None)).n_tiles
+    assert len([u for u in iter_learn([image], tiles=None) if isinstance(u, TileLearned)]) == total
+    assert (
+        len([u for u in iter_learn([image], tiles=None, passes=2) if isinstance(u, TileLearned)])
+        == 2 * total
+    )
+    assert (
+        len([u for u in iter_learn([image], tiles=3, passes=2) if isinstance(u, TileLearned)]) == 6
+    )
 
 
 @pytest.mark.parametrize("kind", ["image", "multispectral", "video"])
@@ -111,7 +130,7 @@ def test_noise_is_found_from_the_first_tiles(kind, sigma):
 
 def test_noise_is_that_of_each_of_several_images():
     images = [noisy(sigma=0.05), 100 * noisy(sigma=0.2), noisy((128, 128), sigma=0.1)]
-    updates = [u for u in iter_learn(images) if u.stage == "noise"]
+    updates = [u for u in iter_learn(images) if isinstance(u, NoiseFound)]
     assert [u.noise.sigma for u in updates] == pytest.approx([0.05, 20, 0.1], rel=0.06)
 
 
@@ -128,19 +147,23 @@ def test_tiles_with_missing_values_are_left_out(draw):
     image = noisy((128, 128))
     image[:64, :64] = np.nan
     updates = list(iter_learn([image], tiles=None, draw=draw))
-    assert sum(u.stage == "learn" for u in updates) in ((12,) if draw == "uniform" else (16,))
+    assert sum(isinstance(u, TileLearned) for u in updates) in (
+        (12,) if draw == "uniform" else (16,)
+    )
     assert np.isfinite(updates[-1].bank.filters).all()
     hidden = np.ma.MaskedArray(np.nan_to_num(image, nan=1e6), np.isnan(image))
     assert learn([hidden], tiles=None, draw=draw).id == updates[-1].bank.id
 
 
 def test_first_whole_tile_may_come_late(monkeypatch):
-    monkeypatch.setattr(learning, "_FIRST", 2)
+    monkeypatch.setattr(loop, "_FIRST_TILES", 2)
     image = noisy((128, 128))
     image[::5] = np.nan
     image[64:96, 64:96] = noisy((32, 32))
     for seed in range(4):
-        updates = [u for u in iter_learn([image], sigma=0.1, seed=seed) if u.learned]
+        updates = [
+            u for u in iter_learn([image], sigma=0.1, seed=seed) if isinstance(u, TileLearned)
+        ]
         assert len(updates) == 1
 
 
@@ -208,7 +231,7 @@ def test_cancelling_ends_the_thread_that_reads():
             raise Stopped
 
     with pytest.raises(Stopped):
-        learn([Lazy(1024)], tiles=None, tick=tick)
+        learn([Lazy(1024)], tiles=None, cancellation=CallingCancellation(tick))
     assert not [t for t in threading.enumerate() if t.name.startswith("napari-scsc")]
 
 
@@ -260,7 +283,11 @@ def test_history_of_the_lattice_does_not_depend_on_the_batch():
 
 
 def test_samples_of_a_batch_have_the_same_filters():
-    updates = [u.learned for u in iter_learn([noisy()], batch=4, **MODELS["paper"]) if u.learned]
+    updates = [
+        u.sample
+        for u in iter_learn([noisy()], batch=4, **MODELS["paper"])
+        if isinstance(u, TileLearned)
+    ]
     assert updates[3].B.tobytes() != updates[4].B.tobytes()
     assert updates[4].B.tobytes() == updates[7].B.tobytes()
 
@@ -288,7 +315,7 @@ def test_resumed_equals_uninterrupted(model, layout, n, tmp_path):
     updates = list(iter_learn([image], **options))
     assert updates[-1].bank.id == whole.id
     # What was kept is not learned from again.
-    assert sum(u.stage == "learn" for u in updates) == 20 - 4 * (n // 4)
+    assert sum(isinstance(u, TileLearned) for u in updates) == 20 - 4 * (n // 4)
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -332,9 +359,9 @@ def test_cancelled_run_can_be_resumed(tmp_path):
 
     options = {"checkpoint": tmp_path / "a", "every": 3, "resume": True}
     with pytest.raises(Stopped):
-        learn([noisy()], tick=tick, **options)
+        learn([noisy()], cancellation=CallingCancellation(tick), **options)
     updates = list(iter_learn([noisy()], **options))
-    assert sum(u.stage == "learn" for u in updates) == 16 - 6
+    assert sum(isinstance(u, TileLearned) for u in updates) == 16 - 6
     assert updates[-1].bank.id == learn([noisy()]).id
 
 
@@ -343,7 +370,7 @@ def test_checkpoint_is_written_by_time_too(every_seconds, tmp_path):
     path = tmp_path / "a"
     options = {"checkpoint": path, "every": None, "every_seconds": every_seconds}
     updates = iter_learn([noisy()], **options)
-    next(u for u in updates if u.stage == "learn")
+    next(u for u in updates if isinstance(u, TileLearned))
     assert path.exists() is (every_seconds == 0)
     updates.close()
 
@@ -354,7 +381,7 @@ def test_finished_run_is_there_at_once_and_nothing_is_removed(tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["a"]
     before = path.read_bytes()
     updates = list(iter_learn([noisy()], checkpoint=path, resume=True))
-    assert [u.stage for u in updates] == ["noise", "done"]
+    assert [type(u) for u in updates] == [NoiseFound, Finished]
     assert updates[-1].bank.id == whole.id
     assert path.read_bytes() == before
     assert LatticeSCSC.resume(path).n_seen == 16  # it is one of the learner, too
@@ -410,11 +437,12 @@ def test_file_that_is_no_checkpoint_is_refused(tmp_path):
 KILLED = """
 import sys
 sys.path.insert(0, {tests!r})
-from test_learning import MODELS, iter_learn, learning, noisy
-learning._SMALLEST_TILE = 20 * 20
+sys.path.insert(0, {helpers!r})
+from test_learning import MODELS, iter_learn, noisy, plan
+plan._MIN_TILE_POINTS = 20 * 20
 options = {{**MODELS[{model!r}], "passes": 2, "seed": 3, "batch": 2}}
 for update in iter_learn([noisy()], checkpoint={path!r}, every=3, resume=True, **options):
-    print(update.stage, flush=True)
+    print(type(update).__name__, flush=True)
 """
 
 
@@ -425,12 +453,17 @@ def test_killed_and_resumed_equals_uninterrupted(model, n, tmp_path):
     options = {**MODELS[model], "passes": 2, "seed": 3, "batch": 2}
     whole = learn([noisy()], **options)
     path = tmp_path / "a"
-    script = KILLED.format(tests=str(Path(__file__).parent), path=str(path), model=model)
+    script = KILLED.format(
+        tests=str(Path(__file__).parent),
+        helpers=str(Path(__file__).parent.parent),
+        path=str(path),
+        model=model,
+    )
     process = subprocess.Popen(
         [sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, start_new_session=True
     )
     with process:
-        learned = (line for line in process.stdout if line.startswith("learn"))
+        learned = (line for line in process.stdout if line.startswith("TileLearned"))
         for _ in itertools.islice(learned, n):
             pass
         process.kill()
@@ -438,7 +471,7 @@ def test_killed_and_resumed_equals_uninterrupted(model, n, tmp_path):
     updates = list(iter_learn([noisy()], checkpoint=path, resume=True, **options))
     assert updates[-1].bank.id == whole.id
     if n > 4:
-        assert sum(u.stage == "learn" for u in updates) < 32
+        assert sum(isinstance(u, TileLearned) for u in updates) < 32
 
 
 # --- on a cluster -------------------------------------------------------------------------------
@@ -525,7 +558,7 @@ def test_cancelling_reaches_a_cluster(threads_of_dask):
             raise Stopped
 
     with pytest.raises(Stopped):
-        learn([noisy()], tick=tick, batch=4)
+        learn([noisy()], cancellation=CallingCancellation(tick), batch=4)
 
 
 def test_error_on_a_cluster_reaches_who_learns(threads_of_dask):
@@ -616,7 +649,7 @@ def test_run_on_a_cluster_can_be_resumed_elsewhere(client, tmp_path):
     stop_after(8, [noisy()], **options)
     updates = list(iter_learn([noisy()], n_jobs=2, **options))
     assert updates[-1].bank.id == whole.id
-    assert sum(u.stage == "learn" for u in updates) == 32 - 6
+    assert sum(isinstance(u, TileLearned) for u in updates) == 32 - 6
 
 
 # --- what denoising and inpainting learn --------------------------------------------------------
@@ -631,22 +664,8 @@ def test_what_a_bank_has_cannot_be_asked_for(options):
 
 def test_psnr_on_the_way_is_relative_to_the_range_of_the_image():
     image = 1000 * noisy((96, 96))
-    alone = [u.learned.psnr for u in iter_learn([image], kind="image") if u.learned]
-    while_restoring = [u.learned.psnr for u in iter_denoise(image, kind="image") if u.learned]
+    alone = [u.sample.psnr for u in iter_learn([image], kind="image") if isinstance(u, TileLearned)]
+    while_restoring = [
+        u.sample.psnr for u in iter_denoise(image, kind="image") if isinstance(u, TileLearned)
+    ]
     assert abs(np.median(alone) - np.median(while_restoring)) < 2
-
-
-def test_learning_while_restoring_is_the_learner_on_the_tiles_it_draws():
-    source = open_samples(noisy(), None, "image", None)
-    tiles = [source.read(*place) for place in places_to_learn_from(source, 0)]
-    updates = learning(tiles, source, 0.1, 0, None)
-    while True:
-        try:
-            update = next(updates)
-        except StopIteration as end:
-            bank = end.value
-            break
-        assert update.done <= LEARNING
-    expected = LatticeSCSC(None, bank.support, 1, sigma=0.1).fit(tile[:1] for tile in tiles)
-    assert bank.filters.tobytes() == expected.bank.filters[:, 0].tobytes()
-    assert dataclasses.replace(update).bank.id == bank.id

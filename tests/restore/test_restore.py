@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import zarr
+from cancelling import CallingCancellation
 from scipy import ndimage
 
 from napari_scsc import FilterBank, LatticeSCSC, inpaint, samples
@@ -267,7 +268,9 @@ def test_tick_cancels_a_pass():
             raise InterruptedError("enough")
 
     with pytest.raises(InterruptedError, match="enough"):
-        Chain(cosines(1, (6, 6)), passes((6, 6)), tick=tick).denoise(y[None], 0.1)
+        Chain(cosines(1, (6, 6)), passes((6, 6)), cancellation=CallingCancellation(tick)).denoise(
+            y[None], 0.1
+        )
     assert len(calls) == 3
 
 
@@ -438,7 +441,7 @@ def test_tiles_keep_within_the_memory_for_one(monkeypatch):
 
 def test_compiling_ahead_compiles_what_the_passes_call():
     """Else the first tile would compile after all, while the user waits."""
-    if group_kernels.get() is kernels._PLAIN:
+    if group_kernels.get() is group_kernels._PLAIN:
         pytest.skip("numba is not there")
     group_kernels.warm_up()
     compiled = [len(f.signatures) for f in vars(group_kernels.get()).values()]

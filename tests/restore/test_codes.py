@@ -18,6 +18,7 @@ import dask.array as da
 import numpy as np
 import pytest
 import zarr
+from cancelling import CallingCancellation
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import signal as filtering
@@ -40,6 +41,7 @@ from napari_scsc.noise.working import WorkingValues
 from napari_scsc.restore import paper
 from napari_scsc.restore.paper import Coder
 from napari_scsc.run.blocks import BlockRecords
+from napari_scsc.run.updates import BlocksDone
 
 TILE, OVERLAP = {1: 64, 2: 40, 3: 12}, {1: 16, 2: 10, 3: 4}
 OPTIONS = {"kind": "image", "n_jobs": 1}
@@ -312,7 +314,9 @@ def test_cancelling_leaves_what_is_done_and_resuming_gives_the_same_bytes(
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        for _ in iter_encode(noisy, bank, out=tmp_path / "a.zarr", tick=tick, **OPTIONS):
+        for _ in iter_encode(
+            noisy, bank, out=tmp_path / "a.zarr", cancellation=CallingCancellation(tick), **OPTIONS
+        ):
             pass
     assert not (tmp_path / "a.zarr").exists()
     assert (tmp_path / "a.zarr.partial").exists()
@@ -338,13 +342,13 @@ def test_coding_of_a_block_can_be_cancelled_in_any_iteration(noisy, bank):
             raise InterruptedError
 
     stop = 0
-    model.encode(sample, tick=tick)
+    model.encode(sample, cancellation=CallingCancellation(tick))
     total = len(calls)
     assert total >= model.settings.max_iter
     stop = total - 1
     calls.clear()
     with pytest.raises(InterruptedError):
-        model.encode(sample, tick=tick)
+        model.encode(sample, cancellation=CallingCancellation(tick))
     assert len(calls) == stop
 
 
@@ -483,7 +487,7 @@ def test_what_is_wrong_is_said_before_anything_is_written(noisy, bank, tmp_path,
 def test_nothing_is_overwritten_nor_mixed(noisy, bank, tmp_path):
     target = tmp_path / "a.zarr"
     updates = iter_encode(noisy, bank, out=target, **OPTIONS)
-    next(update for update in updates if update.stage == "encode")
+    next(update for update in updates if isinstance(update, BlocksDone))
     updates.close()
     others = FilterBank(bank.filters, 0, bank.weights[:, ::-1], bank.settings)
     more = {**OPTIONS, "out": target, "resume": True}

@@ -13,20 +13,20 @@ import numpy as np
 import pytest
 import zarr
 
+from napari_scsc.choices import DRAWS
 from napari_scsc.data.image import wrap_image
 from napari_scsc.data.samples import open_samples
-from napari_scsc.learning import sampler
+from napari_scsc.learning import tile_grid
 from napari_scsc.learning.sampler import (
-    DRAWS,
     count_tiles,
-    is_usable,
-    make_tile_grid,
+    is_complete,
     measure_structure,
     permuted_index,
     read_ahead,
     read_tiles,
     tile_order,
 )
+from napari_scsc.learning.tile_grid import make_tile_grid
 
 # Shape, chunks (None: not chunked), labels of the axes.
 LAYOUTS = [
@@ -136,7 +136,7 @@ def test_few_tiles_read_few_chunks():
 
 
 def test_whole_planes_as_chunks_do_not_fill_the_memory(monkeypatch):
-    monkeypatch.setattr(sampler, "_BLOCK_VALUES", 100_000)
+    monkeypatch.setattr(tile_grid, "MAX_BLOCK_VALUES", 100_000)
     values = np.broadcast_to(np.arange(90 * 80, dtype=np.float32).reshape(90, 80), (60, 90, 80))
     source = open_samples(Chunked(values, (1, 90, 80)), None, None, "tyx")
     grid = make_tile_grid(source, 25**3)
@@ -180,7 +180,7 @@ def test_what_a_mask_hides_is_masked_and_not_usable():
     holed = np.where(np.ma.getmaskarray(masked), np.nan, values)
     for image in (masked, da.from_array(masked, chunks=100), holed):
         tiles = tiles_of(open_samples(image, None, "image", None))
-        assert [is_usable(tile) for tile in tiles].count(False) == 1
+        assert [is_complete(tile) for tile in tiles].count(False) == 1
 
 
 # --- which and in which order -------------------------------------------------------------------
@@ -241,8 +241,8 @@ def test_tiles_of_several_images_are_mixed():
     sources = [numbered((200, 200), c, "yx")[0] for c in (None, (50, 50), (100, 200))]
     grids = [make_tile_grid(s, POINTS) for s in sources]
     drawn = list(tile_order(grids, 10))
-    assert Counter(d.visit.source for d in drawn) == {0: 10, 1: 10, 2: 10}
-    assert len({d.visit.source for d in drawn[:10]}) > 1
+    assert Counter(d.visit.image for d in drawn) == {0: 10, 1: 10, 2: 10}
+    assert len({d.visit.image for d in drawn[:10]}) > 1
     assert count_tiles(grids, 10, 2) == 60
     assert count_tiles(grids, None) == sum(g.n_tiles for g in grids)
 
@@ -326,7 +326,7 @@ def test_tiles_with_missing_values_are_not_drawn_for_their_structure():
     values = np.random.default_rng(0).normal(size=(200, 200))
     values[:100] = np.nan
     source = open_samples(values, None, "image", None)
-    assert all(map(is_usable, tiles_of(source, draw="structure")))
+    assert all(map(is_complete, tiles_of(source, draw="structure")))
 
 
 # --- one ahead ----------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
+from cancelling import CallingCancellation
 from scipy import ndimage
 
 from napari_scsc import LatticeSCSC, RestorationWarning, inpaint, iter_inpaint, samples
@@ -581,7 +582,11 @@ def test_tick_cancels_and_leaves_no_thread(after, n_jobs, own_threads):
 
     x = picture((48, 44))
     with pytest.raises(Enough):
-        list(iter_inpaint(x, missing_at_random(x.shape), n_jobs=n_jobs, tick=tick))
+        list(
+            iter_inpaint(
+                x, missing_at_random(x.shape), n_jobs=n_jobs, cancellation=CallingCancellation(tick)
+            )
+        )
     assert not own_threads()
 
 

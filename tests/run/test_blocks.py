@@ -10,6 +10,7 @@ import dask.array as da
 import numpy as np
 import pytest
 import zarr
+from cancelling import CallingCancellation
 
 from napari_scsc import denoise, inpaint, iter_denoise, iter_inpaint, samples
 from napari_scsc.restore import quality
@@ -17,6 +18,7 @@ from napari_scsc.run import block_grid, blocks
 from napari_scsc.run.blending import estimate_block
 from napari_scsc.run.block_grid import BlockGrid
 from napari_scsc.run.blocks import _compute
+from napari_scsc.run.updates import BlocksDone, Finished, RegionRestored
 
 SMALL = "100 MB"
 
@@ -138,12 +140,12 @@ def test_stopped_run_resumes_to_the_same_bits(noisy, tmp_path):
         updates = iter_denoise(noisy, out=target, resume=attempt > 0, **OPTIONS)
         try:
             for update in updates:
-                if update.stage == "done":
+                if isinstance(update, Finished):
                     np.testing.assert_array_equal(np.asarray(update.result), whole)
                     assert not (tmp_path / "a.zarr.partial").exists()
                     assert attempt > 1
                     return
-                if update.stage == "restore" and update.done > done:
+                if isinstance(update, RegionRestored | BlocksDone) and update.done > done:
                     done = update.done
                     raise InterruptedError
         except InterruptedError:
@@ -170,7 +172,7 @@ def made(monkeypatch):
 def test_finished_blocks_are_not_computed_again(noisy, tmp_path, made):
     updates = iter_denoise(noisy, out=tmp_path / "a.zarr", **OPTIONS)
     for update in updates:
-        if update.stage == "restore" and update.done > 0.3:
+        if isinstance(update, RegionRestored | BlocksDone) and update.done > 0.3:
             break
     updates.close()
     before = len(made)
@@ -203,7 +205,7 @@ def test_waves_of_tasks_change_nothing_and_leave_nothing(noisy, tmp_path, monkey
 def test_another_request_is_not_mixed_in(noisy, tmp_path):
     updates = iter_denoise(noisy, out=tmp_path / "a.zarr", **OPTIONS)
     for update in updates:
-        if update.stage == "restore":
+        if isinstance(update, RegionRestored | BlocksDone):
             break
     updates.close()
     with pytest.raises(FileExistsError, match="resume"):
@@ -217,7 +219,7 @@ def test_another_request_is_not_mixed_in(noisy, tmp_path):
 
 def test_another_image_is_not_mixed_in(noisy, tmp_path):
     updates = iter_denoise(noisy, out=tmp_path / "a.zarr", **OPTIONS)
-    next(update for update in updates if update.stage == "restore")
+    next(update for update in updates if isinstance(update, RegionRestored | BlocksDone))
     updates.close()
     with pytest.raises(ValueError, match="image or mask"):
         denoise(noisy[::-1], out=tmp_path / "a.zarr", resume=True, **OPTIONS)
@@ -228,7 +230,7 @@ def test_another_mask_or_task_is_not_mixed_in(noisy, tmp_path):
     missing = np.zeros(noisy.shape, bool)
     missing[70:80, 60] = True
     updates = iter_inpaint(noisy, missing, **options)
-    next(update for update in updates if update.stage == "restore")
+    next(update for update in updates if isinstance(update, RegionRestored | BlocksDone))
     updates.close()
     other = missing.copy()
     other[3, 120] = True
@@ -253,7 +255,7 @@ def test_folder_of_somebody_else_is_not_taken_for_a_run(noisy, tmp_path):
 
 def test_damaged_request_is_told(noisy, tmp_path):
     updates = iter_denoise(noisy, out=tmp_path / "a.zarr", **OPTIONS)
-    next(update for update in updates if update.stage == "restore")
+    next(update for update in updates if isinstance(update, RegionRestored | BlocksDone))
     updates.close()
     request = tmp_path / "a.zarr.partial" / "request.json"
     request.write_text(request.read_text()[:20])
@@ -263,7 +265,7 @@ def test_damaged_request_is_told(noisy, tmp_path):
 
 def test_run_that_is_under_way_is_left_alone(noisy, tmp_path):
     updates = iter_denoise(noisy, out=tmp_path / "a.zarr", **OPTIONS)
-    next(update for update in updates if update.stage == "restore")
+    next(update for update in updates if isinstance(update, RegionRestored | BlocksDone))
     with pytest.raises(ValueError, match="another run is working"):
         denoise(noisy, out=tmp_path / "a.zarr", resume=True, **OPTIONS)
     *_, last = updates
@@ -277,7 +279,9 @@ def test_cancelling_leaves_no_thread_and_no_file_of_that_name(noisy, tmp_path, m
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        for _ in iter_denoise(noisy, out=tmp_path / "a.zarr", tick=tick, **OPTIONS):
+        for _ in iter_denoise(
+            noisy, out=tmp_path / "a.zarr", cancellation=CallingCancellation(tick), **OPTIONS
+        ):
             pass
     assert not (tmp_path / "a.zarr").exists()
     assert not [t for t in threading.enumerate() if t.name == "napari-scsc blocks"]

@@ -7,6 +7,7 @@ import threading
 
 import numpy as np
 import pytest
+from cancelling import CallingCancellation
 from scipy import ndimage
 
 from napari_scsc import (
@@ -18,6 +19,14 @@ from napari_scsc import (
     estimate_noise,
     iter_denoise,
     samples,
+)
+from napari_scsc.run.updates import (
+    BlocksDone,
+    Finished,
+    FirstLook,
+    NoiseFound,
+    RegionRestored,
+    TileLearned,
 )
 
 denoise_alone = functools.partial(denoise, n_jobs=1, quality="fast")
@@ -502,8 +511,8 @@ def test_updates_put_together_are_the_result(kind, method, small_tiles, monkeypa
         if update.values is not None:
             canvas[update.region] = update.values
             assert update.values.dtype == y.dtype
-            assert (update.bank is None) is (update.stage == "look")
-        assert (update.result is None) == (update.stage != "done")
+            assert (update.bank is None) is (isinstance(update, FirstLook))
+        assert (update.result is None) == (not isinstance(update, Finished))
     looks = ["look"] if method == "scsc" and kind != "multispectral" else []
     assert stages == ["noise", *looks, "learn", "restore", "done"]
     assert (done[0], done[-1]) == (0, 1)
@@ -526,7 +535,11 @@ def test_updates_are_not_written_to_later(small_tiles):
 
 def test_learning_shows_filters_and_weights():
     _, y = noisy("rgb")
-    learned = [u.learned for u in iter_denoise(y, kind="rgb", sigma=0.1, n_jobs=1) if u.learned]
+    learned = [
+        u.sample
+        for u in iter_denoise(y, kind="rgb", sigma=0.1, n_jobs=1)
+        if isinstance(u, TileLearned)
+    ]
     assert learned
     assert learned[-1].B.shape[1] == 3
     assert learned[-1].W.shape[0] == len(learned[-1].B)
@@ -536,7 +549,7 @@ def test_noise_comes_first_as_found_or_given():
     _, y = noisy()
     assert next(iter_denoise(y, sigma=0.2)).noise.sigma == 0.2
     first = next(iter_denoise(y))
-    assert first.stage == "noise"
+    assert isinstance(first, NoiseFound)
     assert first.noise == estimate_noise(y)
 
 
@@ -544,8 +557,8 @@ def test_progress_sees_every_update():
     _, y = noisy()
     seen = []
     denoise_alone(y, sigma=0.1, quality="fast", progress=seen.append)
-    assert seen[0].stage == "noise"
-    assert seen[-1].stage == "done"
+    assert isinstance(seen[0], NoiseFound)
+    assert isinstance(seen[-1], Finished)
 
 
 # --- cancelling ---------------------------------------------------------------------------------
@@ -570,7 +583,7 @@ class Enough(Exception):
 def test_running_threads_would_be_seen(own_threads):
     updates = iter_denoise(noisy()[1], sigma=0.1, n_jobs=2, quality="fast")
     for update in updates:
-        if update.stage == "restore":
+        if isinstance(update, RegionRestored | BlocksDone):
             assert own_threads()
             break
     updates.close()
@@ -588,7 +601,15 @@ def test_tick_cancels_and_leaves_no_thread(after, n_jobs, own_threads):
             raise Enough
 
     with pytest.raises(Enough):
-        list(iter_denoise(noisy()[1], sigma=0.1, n_jobs=n_jobs, quality="balanced", tick=tick))
+        list(
+            iter_denoise(
+                noisy()[1],
+                sigma=0.1,
+                n_jobs=n_jobs,
+                quality="balanced",
+                cancellation=CallingCancellation(tick),
+            )
+        )
     assert not own_threads()
 
 
@@ -602,7 +623,11 @@ def test_tick_cancels_the_paper_with_a_bank(method):
         raise Enough
 
     with pytest.raises(Enough):
-        list(iter_denoise(y, sigma=0.1, bank=bank, method=method, tick=tick))
+        list(
+            iter_denoise(
+                y, sigma=0.1, bank=bank, method=method, cancellation=CallingCancellation(tick)
+            )
+        )
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
@@ -635,7 +660,7 @@ def test_closing_the_updates_early_leaves_no_thread(stage, small_tiles, own_thre
 def test_forgotten_updates_leave_no_thread(own_threads):
     updates = iter_denoise(noisy()[1], sigma=0.1, n_jobs=2, quality="fast")
     for update in updates:
-        if update.stage == "restore":
+        if isinstance(update, RegionRestored | BlocksDone):
             break
     del updates, update
     gc.collect()

@@ -17,6 +17,7 @@ import numpy as np
 import psutil
 import pytest
 import zarr
+from cancelling import CallingCancellation
 
 from napari_scsc import RunInterrupted, denoise, iter_denoise, learn, samples
 from napari_scsc.run.executors import ClusterExecutor
@@ -271,7 +272,12 @@ def test_run_is_cancelled_though_the_scheduler_does_not_answer(head, volume, ban
             raise Cancelled
 
     thread = after(lambda: recorded(folder, "blocks"), freeze)
-    options = {**OPTIONS, "bank": bank, "out": tmp_path / "a.zarr", "tick": tick}
+    options = {
+        **OPTIONS,
+        "bank": bank,
+        "out": tmp_path / "a.zarr",
+        "cancellation": CallingCancellation(tick),
+    }
     error = error_of(list, iter_denoise(Stored(volume, seconds=1), **options))
     thread.join()
     assert isinstance(error, Cancelled)
