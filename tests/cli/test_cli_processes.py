@@ -125,12 +125,12 @@ def test_learning_does_not_go_on_with_another_image(folder, cells):
 # Blocks that do not listen.
 NEVER_STOPS = """
 import time
-from napari_scsc.cancellation import NEVER
-from napari_scsc.run import blocks
+from napari_scsc.run import blocks, cancel
 estimate = blocks.estimate_block
-def slowly(samples, restorer, block, _cancellation):
+cancel.StopFile.check = lambda self: None
+def slowly(*arguments):
     time.sleep(0.5)
-    return estimate(samples, restorer, block, NEVER)
+    return estimate(*arguments)
 blocks.estimate_block = slowly
 """
 

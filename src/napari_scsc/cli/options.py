@@ -22,8 +22,9 @@ def _tile_count(value: str) -> int | str | None:
 
 def _option(*names: str, text: str, default: Any = None, **facts: Any) -> click.Option:
     """An option ``--name``; a second name is that of its argument, if it differs."""
-    shown = default is not None
-    return click.Option(names, help=text, default=default, show_default=shown, **facts)
+    if default is not None:  # a default of None would be one for an option that is required
+        facts |= {"default": default, "show_default": True}
+    return click.Option(names, help=text, **facts)
 
 
 def _flag(*names: str, text: str) -> click.Option:
