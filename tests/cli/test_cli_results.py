@@ -13,7 +13,7 @@ import tifffile
 from cli_tools import DRAFT, lines_of, on_posix, open_file, run, save, succeed
 
 from napari_scsc import FilterBank, denoise, inpaint, learn
-from napari_scsc.cli.options import LEARNING, RESTORING
+from napari_scsc.cli.options import DENOISE, LEARN
 from napari_scsc.restore.methods import METHODS
 from napari_scsc.restore.quality import LEVELS
 
@@ -23,7 +23,7 @@ def test_words_to_choose_from_are_those_of_the_library():
     from napari_scsc.io import stores
     from napari_scsc.learning import models
 
-    offered = {p.name: getattr(p.type, "choices", ()) for p in (*RESTORING, *LEARNING)}
+    offered = {p.name: getattr(p.type, "choices", ()) for p in (*DENOISE, *LEARN)}
     assert tuple(offered["kind"]) == tuple(PRESETS)
     assert tuple(offered["model"]) == tuple(models.MODELS)
     assert tuple(offered["quality"]) == tuple(LEVELS)

@@ -35,18 +35,8 @@ def restore_each(
 ) -> None:
     """Make the result of each input, and say what was found.
 
-    Parameters
-    ----------
-    start : callable
-        Starts the job of an image: ``iter_denoise`` or another that writes to a file.
-    request : FileRequest
-        How inputs are read, and where it is computed.
-    results : mapping
-        The file for the result of each input.
-    options : mapping
-        The options of the job.
-    describe : callable
-        What to say of a finished job, apart from its files and remarks.
+    ``start`` is ``iter_denoise`` or another function that writes to a file, ``describe`` tells
+    what is to be said of a finished job apart from its files and remarks.
     """
     from napari_scsc.restore.options import parse_memory
 

@@ -33,20 +33,7 @@ from napari_scsc.cli.inputs import (
     split_options,
 )
 from napari_scsc.cli.messages import complain, naming_inputs, render, say
-from napari_scsc.cli.options import (
-    BETA,
-    JOBS,
-    JSON,
-    LEARNING,
-    MASK,
-    MEMORY,
-    READING,
-    RESTORING,
-    RUNNING,
-    SIGMA,
-    bank_option,
-    out_option,
-)
+from napari_scsc.cli.options import BENCH, DEMO, DENOISE, ENCODE, INFO, INPAINT, LEARN
 from napari_scsc.cli.program import Program, keeping_partial
 from napari_scsc.restore.quality import QUALITIES
 
@@ -67,7 +54,7 @@ def main() -> None:
     """
 
 
-@main.command(params=[*READING, out_option("File for the filters (.scsc)."), *LEARNING])
+@main.command(params=LEARN)
 def learn(**given: Any) -> None:
     """Learn base filters from one or more INPUTS, and write them to a file."""
     request, options = split_options(given)
@@ -114,7 +101,7 @@ def _learn_into(target: Path, images: list[Any], options: Mapping[str, Any]) -> 
     return bank
 
 
-@main.command(params=RESTORING)
+@main.command(params=DENOISE)
 def denoise(**given: Any) -> None:
     """Take the noise out of each of the INPUTS."""
     from napari_scsc import iter_denoise
@@ -122,7 +109,7 @@ def denoise(**given: Any) -> None:
     _restore(iter_denoise, given)
 
 
-@main.command(params=[MASK, *RESTORING])
+@main.command(params=INPAINT)
 def inpaint(missing: str | None, **given: Any) -> None:
     """Fill what is missing in each of the INPUTS: NaN, and what a mask says."""
     from napari_scsc import iter_inpaint
@@ -142,18 +129,7 @@ def _restore(start: Callable[..., Updates], given: Mapping[str, Any]) -> None:
     restore_each(start, request, results, options, describe_noise)
 
 
-@main.command(
-    params=[
-        *READING,
-        out_option("Folder for the codes (.zarr), or a folder for several of these."),
-        bank_option("Filters to use.", required=True),
-        MASK,
-        SIGMA,
-        BETA,
-        MEMORY,
-        *RUNNING,
-    ]
-)
+@main.command(params=ENCODE)
 def encode(**given: Any) -> None:
     """Code each of the INPUTS with the paper's model: weights and sparse codes of its blocks."""
     from napari_scsc import iter_encode
@@ -169,8 +145,7 @@ def encode(**given: Any) -> None:
     restore_each(iter_encode, request, results, options, describe_encoding)
 
 
-@main.command(params=[*READING, JSON])
-@click.option("--noise/--no-noise", default=True, help="Whether to estimate the noise.")
+@main.command(params=INFO)
 def info(noise: bool, **given: Any) -> None:
     """Say what files are: images, their axes and noise, banks of filters, or codes.
 
@@ -186,8 +161,7 @@ def info(noise: bool, **given: Any) -> None:
     do_each(find_inputs(request), describe)
 
 
-@main.command(params=[out_option("Folder for pictures.", default="out")])
-@click.option("--headless", is_flag=True, help="No window, though there is a screen.")
+@main.command(params=DEMO)
 def demo(out: str, headless: bool) -> None:
     """Open napari with a noisy sample; without a screen, restore it into a folder."""
     from napari_scsc.plugin import demo as demonstration
@@ -195,7 +169,7 @@ def demo(out: str, headless: bool) -> None:
     demonstration.run(Path(out), headless=headless, overwrite=False)
 
 
-@main.command(params=[JOBS, JSON])
+@main.command(params=BENCH)
 def bench(n_jobs: int | None, as_json: bool) -> None:
     """Time every quality on a made-up image of 512 x 512 pixels, and say what it gains."""
     import numpy as np

@@ -20,38 +20,22 @@ from napari_scsc.errors import PathExistsError, PathNotFoundError, Remedy, UserE
 
 if TYPE_CHECKING:
     from napari_scsc.data.axes import Axes
-    from napari_scsc.io.sources import Opened
+    from napari_scsc.io.sources import Opened as OpenedFile
     from napari_scsc.model.bank import FilterBank
 
 
 @dataclass(frozen=True, kw_only=True)
 class FileRequest:
-    """Which files a command reads and writes, and how: the options that are no job's business.
-
-    Attributes
-    ----------
-    inputs : tuple of str
-        Files, patterns, folders, or "-".
-    kind, axes, key : str, optional
-        What the axes of the inputs are, and which array of a file is meant.
-    out : str
-        A file, a folder, or "-".
-    format : str, optional
-        The end of the names of results in a folder.
-    scheduler : str, optional
-        Where to compute.
-    as_json : bool
-        Whether results are told to a program.
-    """
+    """Which files a command reads and writes, and how: the options that are no job's business."""
 
     inputs: tuple[str, ...]
     kind: str | None
     axes: str | None
     key: str | None
-    out: str = ""
-    format: str | None = None
-    scheduler: str | None = None
     as_json: bool
+    out: str = ""
+    format: str | None = None  # the end of the names of results in a folder
+    scheduler: str | None = None
 
 
 def split_options(given: Mapping[str, Any]) -> tuple[FileRequest, dict[str, Any]]:
@@ -83,15 +67,15 @@ def is_terminal(stream: Any) -> bool:
     return stream is not None and stream.isatty()  # a closed one is None
 
 
-def open_array(path: str, key: str | None = None) -> Opened:
+def open_array(path: str, key: str | None = None) -> OpenedFile:
     """An input as a lazy array; what comes from a pipe is kept in a file meanwhile."""
-    from napari_scsc.io.sources import open_source
+    from napari_scsc.io.sources import open_source as open_file
 
     if path != "-":
         if holds_codes(path):
             raise UserError("holds codes, not an image", path=path)
-        return open_source(path, key)
-    return open_source(_keep_standard_input(), key)
+        return open_file(path, key)
+    return open_file(_keep_standard_input(), key)
 
 
 def _keep_standard_input() -> Path:
@@ -115,13 +99,13 @@ def holds_codes(path: str) -> bool:
     return is_codes(path)
 
 
-def open_input(path: str, request: FileRequest) -> tuple[Opened, Axes]:
+def open_input(path: str, request: FileRequest) -> tuple[OpenedFile, Axes]:
     """An input, and what its axes are."""
     image = open_array(path, request.key)
     return image, find_axes(image, request.kind, request.axes)
 
 
-def find_axes(image: Opened, kind: str | None, axes: str | None) -> Axes:
+def find_axes(image: OpenedFile, kind: str | None, axes: str | None) -> Axes:
     """What the axes are: as the user says, else as the file does; those of length 1 put aside."""
     from napari_scsc.data.axes import long_axes, resolve, with_short_axes
 
@@ -140,9 +124,9 @@ def find_axes(image: Opened, kind: str | None, axes: str | None) -> Axes:
     return with_short_axes(found, shape, labels)
 
 
-def open_alike(paths: list[str], request: FileRequest) -> tuple[list[Opened], Axes]:
+def open_alike(paths: list[str], request: FileRequest) -> tuple[list[OpenedFile], Axes]:
     """Inputs that are learned from together, and the axes that all of them have."""
-    images: list[Opened] = []
+    images: list[OpenedFile] = []
     shared: Axes | None = None
     for path in paths:
         with naming_inputs([path]):
@@ -166,6 +150,8 @@ def name_results(
 
     ``default`` is their end if no format is given; without it, that of the input.
     """
+    from napari_scsc.io.stores import suffix_of
+
     out, suffix = request.out, request.format or default
     is_file = out == "-" or bool(_result_suffix(out))
     if is_file and len(paths) > 1:
@@ -178,7 +164,7 @@ def name_results(
     if len(paths) > 1 or (names_folder and not is_file):
         results = {path: Path(out) / _name_result(path, suffix) for path in paths}
     else:
-        _check_suffix(out)
+        suffix_of(out)  # refuses what cannot be written
         results = {paths[0]: Path(out)}
     _check_nothing_is_lost(results, resume)
     return results
@@ -214,17 +200,12 @@ def _name_result(path: str, suffix: str) -> str:
     return stem_of(Path(name)) + (suffix or ".tif")
 
 
-def _check_suffix(path: str) -> str:
-    """The end of a name that says its format; refuse what cannot be written."""
-    from napari_scsc.io.stores import suffix_of
-
-    return suffix_of(path)
-
-
 def _result_suffix(path: str) -> str:
     """The end of a name that says its format; empty if that cannot be written."""
+    from napari_scsc.io.stores import suffix_of
+
     with suppress(ValueError):
-        return _check_suffix(path)
+        return suffix_of(path)
     return ""
 
 

@@ -52,23 +52,19 @@ def render(message: Message) -> str:
     return message.render(ARGUMENT_NAMES, REMEDIES)
 
 
-def name_of_input(path: str) -> str:
-    """How an input is called in messages."""
-    return "standard input" if path == "-" else path
-
-
 @contextmanager
 def naming_inputs(paths: list[str]) -> Iterator[None]:
     """Let an error of a job say which of its inputs it is about, by the name that was given."""
+    names = ["standard input" if path == "-" else path for path in paths]
+    only = names[0] if len(names) == 1 else None
     try:
         yield
     except UserError as error:
         message = error.message
         if message.item is not None:
-            error.about(path=name_of_input(paths[message.item - 1]), item=None)
-        elif len(paths) == 1 and message.path in (None, abspath(paths[0])):
-            error.about(path=name_of_input(paths[0]))
+            error.about(path=names[message.item - 1], item=None)
+        elif only and message.path in (None, abspath(only)):
+            error.about(path=only)
         raise
     except (ValueError, TypeError) as error:  # of a library, which knows of no file
-        path = name_of_input(paths[0]) if len(paths) == 1 else None
-        raise UserError(message_of(error).text, path=path) from error
+        raise UserError(message_of(error).text, path=only) from error

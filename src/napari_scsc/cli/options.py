@@ -39,52 +39,46 @@ def _word(name: str, words: tuple[str, ...], text: str, default: str | None = No
     return _option(name, type=click.Choice(words), text=text, default=default)
 
 
-def out_option(text: str, default: str | None = None) -> click.Option:
-    """The option for where results go, needed unless it has a default."""
-    names, needed = ("--out", "-o"), default is None
-    return _option(*names, type=click.Path(), text=text, default=default, required=needed)
+def _out(text: str, default: str | None = None) -> click.Option:
+    needed = default is None
+    return _option("--out", "-o", type=click.Path(), text=text, default=default, required=needed)
 
 
-def bank_option(text: str = "Filters from an earlier run.", required: bool = False) -> click.Option:
-    """The option for a file of filters."""
+def _bank(text: str = "Filters from an earlier run.", required: bool = False) -> click.Option:
     return _option("--bank", type=click.Path(exists=True), text=text, required=required)
 
 
 _ABOVE_0 = click.FloatRange(min=0, min_open=True)
 
-READING: list[click.Parameter] = [
+_READING: list[click.Parameter] = [
     click.Argument(["inputs"], nargs=-1, required=True, type=click.Path()),
     _word("--kind", KINDS, "What the axes mean; guessed where the file tells."),
     _option("--axes", text='Letters in their order, such as "yxc"; n: each position by itself.'),
     _option("--key", text="Which array of a file that holds several."),
 ]
-MASK = _option(
-    "--mask",
-    "missing",
-    type=click.Path(),
-    text="Image that is not 0 where something is missing.",
-)
-SIGMA = _option(
-    "--sigma", type=_ABOVE_0, text="Noise level in the units of the image, if it is known."
-)
-SEED = _count("--seed", text="The same seed gives the same result.", default=0, least=0)
-BETA = _option("--beta", type=_ABOVE_0, text="Price of the code in noise levels; 4 unless given.")
-MEMORY = _option("--memory", text='How much to take at most, such as "2GB".')
-JOBS = _count("--jobs", "n_jobs", text="Threads; all cores unless given.")
-JSON = _flag("--json", "as_json", text="Print one JSON object per result.")
-
-RUNNING: list[click.Parameter] = [
+_MASK_TEXT = "Image that is not 0 where something is missing."
+_MASK = _option("--mask", "missing", type=click.Path(), text=_MASK_TEXT)
+_SIGMA_TEXT = "Noise level in the units of the image, if it is known."
+_SIGMA = _option("--sigma", type=_ABOVE_0, text=_SIGMA_TEXT)
+_SEED = _count("--seed", text="The same seed gives the same result.", default=0, least=0)
+_MEMORY = _option("--memory", text='How much to take at most, such as "2GB".')
+_JOBS = _count("--jobs", "n_jobs", text="Threads; all cores unless given.")
+_JSON = _flag("--json", "as_json", text="Print one JSON object per result.")
+_RUNNING: list[click.Parameter] = [
     _option(
         "--scheduler",
         text="Where to compute: 'threads' (of this process), 'cluster:N' (N processes of this "
         "machine), or the address of a dask scheduler, as tcp://host:8786.",
     ),
-    JOBS,
+    _JOBS,
     _flag("--resume", text="Go on with a run that broke off."),
-    JSON,
+    _JSON,
 ]
-LEARNING: list[click.Parameter] = [
-    bank_option(),
+
+LEARN: list[click.Parameter] = [
+    *_READING,
+    _out("File for the filters (.scsc)."),
+    _bank(),
     _option(
         "--tiles",
         type=_tile_count,
@@ -99,30 +93,47 @@ LEARNING: list[click.Parameter] = [
     _word("--model", MODELS, "lattice restores best.", "lattice"),
     _count("--n-filters", text="K, filters of a tile (the paper's model)."),
     _option("--beta", type=_ABOVE_0, text="Price of the code (the paper's models)."),
-    SIGMA,
-    SEED,
-    *RUNNING,
+    _SIGMA,
+    _SEED,
+    *_RUNNING,
 ]
-RESTORING: list[click.Parameter] = [
-    *READING,
-    out_option(f"File for the result ({', '.join(RESULT_FORMATS)}), a folder, or '-'."),
+DENOISE: list[click.Parameter] = [
+    *_READING,
+    _out(f"File for the result ({', '.join(RESULT_FORMATS)}), a folder, or '-'."),
     _word("--format", RESULT_FORMATS, "Of results in a folder; that of the input unless given."),
-    bank_option(),
+    _bank(),
     _option("--strength", type=_ABOVE_0, text="Less is gentler, more is smoother.", default=1.0),
     _word("--quality", QUALITIES, "What to spend.", "balanced"),
     _word("--method", tuple(METHODS), "The paper's are there to compare.", "scsc"),
-    MEMORY,
-    SIGMA,
-    SEED,
-    *RUNNING,
+    _MEMORY,
+    _SIGMA,
+    _SEED,
+    *_RUNNING,
 ]
+INPAINT: list[click.Parameter] = [_MASK, *DENOISE]
+ENCODE: list[click.Parameter] = [
+    *_READING,
+    _out("Folder for the codes (.zarr), or a folder for several of these."),
+    _bank("Filters to use.", required=True),
+    _MASK,
+    _SIGMA,
+    _option("--beta", type=_ABOVE_0, text="Price of the code in noise levels; 4 unless given."),
+    _MEMORY,
+    *_RUNNING,
+]
+INFO: list[click.Parameter] = [
+    *_READING,
+    _JSON,
+    click.Option(["--noise/--no-noise"], default=True, help="Whether to estimate the noise."),
+]
+DEMO: list[click.Parameter] = [
+    _out("Folder for pictures.", default="out"),
+    _flag("--headless", text="No window, though there is a screen."),
+]
+BENCH: list[click.Parameter] = [_JOBS, _JSON]
 
 ARGUMENT_NAMES: dict[str, str] = {
-    **{
-        str(option.name): option.opts[0]
-        for option in (*RESTORING, MASK, *LEARNING)
-        if isinstance(option, click.Option)
-    },
+    **{str(option.name): option.opts[0] for option in (*LEARN, *INPAINT)},
     "images": "the inputs",
 }
 """How messages call the arguments of the functions of Python."""
