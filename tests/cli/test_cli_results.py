@@ -64,6 +64,25 @@ def test_filters_are_learned_used_and_described(folder, cells):
     np.testing.assert_array_equal(np.load("new.npy"), denoise(cells, bank=bank, quality="draft"))
 
 
+def test_learned_are_the_tiles_that_denoise_learns_from_unless_told(folder, cells):
+    succeed("learn", "cells.tif", "-o", "same.scsc")
+    succeed("denoise", "cells.tif", "-o", "new.npy", *DRAFT)
+    succeed("denoise", "cells.tif", "-o", "with.npy", "--bank", "same.scsc", *DRAFT)
+    np.testing.assert_array_equal(np.load("new.npy"), np.load("with.npy"))
+    for tiles, argument in {"auto": "auto", "3": 3, "0": None}.items():
+        out = f"{tiles}.scsc"
+        succeed("learn", "cells.tif", "-o", out, "--size", 5, "--tiles", tiles)
+        bank = learn(cells, filter_shape=(5, 5), tiles=argument)
+        assert FilterBank.load(out).id == bank.id
+
+
+@pytest.mark.parametrize("tiles", ["-1", "some", "1.5"])
+def test_number_of_tiles_that_is_none_is_not_understood(folder, tiles):
+    result = run("learn", "cells.tif", "-o", "new.scsc", "--tiles", tiles)
+    assert result.exit_code == 2
+    assert "--tiles" in result.stderr
+
+
 def test_json_is_one_object_per_result_and_nothing_else(folder, cells):
     np.save("more.npy", cells)
     args = ("cells.tif", "more.npy", "--json")
