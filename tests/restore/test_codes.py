@@ -36,12 +36,13 @@ from napari_scsc import (
     open_codes,
     samples,
 )
+from napari_scsc.cancellation import NEVER
 from napari_scsc.data.samples import open_samples
 from napari_scsc.noise.working import WorkingValues
 from napari_scsc.restore import paper
-from napari_scsc.restore.paper import Coder
+from napari_scsc.restore.paper import TileCoder
 from napari_scsc.run.blocks import BlockRecords
-from napari_scsc.run.updates import BlocksDone
+from napari_scsc.run.updates import BlocksDone, Finished, NoiseFound
 
 TILE, OVERLAP = {1: 64, 2: 40, 3: 12}, {1: 16, 2: 10, 3: 4}
 OPTIONS = {"kind": "image", "n_jobs": 1}
@@ -50,8 +51,8 @@ OPTIONS = {"kind": "image", "n_jobs": 1}
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
     """Several blocks in an image that takes a second."""
-    monkeypatch.setattr(paper, "_TILE", TILE)
-    monkeypatch.setattr(paper, "_OVERLAP", OVERLAP)
+    monkeypatch.setattr(paper, "CODE_TILE_SIDES", TILE)
+    monkeypatch.setattr(paper, "_OVERLAPS", OVERLAP)
 
 
 def make_bank(support=(5, 5), joint=(), n_base=4, n_filters=6, **more):
@@ -288,17 +289,16 @@ def test_inpainting_by_the_paper_bears_a_hole_of_the_size_of_a_block(noisy, bank
 def made(monkeypatch):
     """The blocks that were coded, each in no less than a tenth of a second."""
     made = []
-    code = Coder.code
+    code = TileCoder.code
 
-    def slowly(self, source, index, part, tick=None):
+    def slowly(self, samples, index, part, cancellation=NEVER):
         for _ in range(5):
             time.sleep(0.02)
-            if tick:
-                tick()
+            cancellation.check()
         made.append((index, tuple(s.start for s in part)))
-        return code(self, source, index, part, tick)
+        return code(self, samples, index, part, cancellation)
 
-    monkeypatch.setattr(Coder, "code", slowly)
+    monkeypatch.setattr(TileCoder, "code", slowly)
     return made
 
 
@@ -356,17 +356,18 @@ KILLED = """
 import sys, time
 import numpy as np
 from napari_scsc import FilterBank, encode
-from napari_scsc.restore import blocks, paper
+from napari_scsc.restore import paper
+from napari_scsc.run.blocks import BlockRun
 
-paper._TILE, paper._OVERLAP = {tile}, {overlap}
-record = blocks.Run.record
+paper.CODE_TILE_SIDES, paper._OVERLAPS = {tile}, {overlap}
+record = BlockRun.record
 
 def slowly(run, *what):
     record(run, *what)
     print("block", flush=True)
     time.sleep(0.2)
 
-blocks.Run.record = slowly
+BlockRun.record = slowly
 if __name__ == "__main__":
     encode(np.load("image.npy"), FilterBank.load("bank.scsc"), out="a.zarr", kind="image", n_jobs=1)
 """
@@ -432,7 +433,7 @@ def test_progress_goes_up_to_the_end(noisy, bank, tmp_path):
     seen = []
     codes = encode(noisy, bank, out=tmp_path / "a.zarr", progress=seen.append, **OPTIONS)
     assert [u.done for u in seen] == sorted(u.done for u in seen)
-    assert {u.stage for u in seen} == {"noise", "encode", "done"}
+    assert {type(u) for u in seen} == {NoiseFound, BlocksDone, Finished}
     assert seen[-1].result is codes
     assert seen[-1].done == 1
 
@@ -445,10 +446,10 @@ def test_blocks_fit_into_the_memory(n_filters, monkeypatch):
 
     working = WorkingValues(source, given_noise(source, 1.0))
     bank = make_bank(n_filters=n_filters)
-    coder = Coder.of(bank, source, working, 0.1, memory=20_000_000)
+    coder = TileCoder.of(bank, source, working, 0.1, memory=20_000_000)
     assert coder.memory <= 20_000_000
     assert all(s > o + 5 for s, o in zip(coder.size, coder.overlap, strict=True))
-    free = Coder.of(bank, source, working, 0.1)
+    free = TileCoder.of(bank, source, working, 0.1)
     assert (coder.size == free.size) == (free.memory <= 20_000_000)
 
 

@@ -18,16 +18,10 @@ from napari_scsc import (
     denoise,
     estimate_noise,
     iter_denoise,
+    learn,
     samples,
 )
-from napari_scsc.run.updates import (
-    BlocksDone,
-    Finished,
-    FirstLook,
-    NoiseFound,
-    RegionRestored,
-    TileLearned,
-)
+from napari_scsc.run.updates import Finished, FirstLook, NoiseFound, RegionRestored, TileLearned
 
 denoise_alone = functools.partial(denoise, n_jobs=1, quality="fast")
 
@@ -90,7 +84,7 @@ def noisy(kind="image", sigma=0.1, seed=0):
 
 @pytest.fixture
 def small_tiles(monkeypatch):
-    monkeypatch.setattr("napari_scsc.restore.quality.TILE_MEMORY", 1 << 12)
+    monkeypatch.setattr("napari_scsc.restore.groups.passes.MAX_TILE_MEMORY", 1 << 12)
 
 
 # --- noise goes -------------------------------------------------------------------------------
@@ -168,8 +162,10 @@ def test_stronger_is_smoother_and_gentler_keeps_more():
 
 def test_strength_scales_the_noise_level():
     _, y = noisy()
+    bank = learn(y, kind="image", sigma=0.1)
     np.testing.assert_array_equal(
-        denoise_alone(y, sigma=0.1, strength=0.5), denoise_alone(y, sigma=0.05)
+        denoise_alone(y, sigma=0.1, strength=0.5, bank=bank),
+        denoise_alone(y, sigma=0.05, bank=bank),
     )
 
 
@@ -398,9 +394,9 @@ def test_tiled_equals_untiled_but_for_a_fraction_of_the_noise(kind, monkeypatch)
     options = {"kind": kind, "sigma": sigma}
     *_, update = iter_denoise(y, **options, n_jobs=1)
     whole = update.result
-    monkeypatch.setattr("napari_scsc.restore.quality.TILE_MEMORY", 1 << 12)
+    monkeypatch.setattr("napari_scsc.restore.groups.passes.MAX_TILE_MEMORY", 1 << 12)
     updates = list(iter_denoise(y, **options, bank=update.bank, n_jobs=1))
-    regions = {str(u.region) for u in updates if u.region is not None}
+    regions = {str(u.region) for u in updates if isinstance(u, RegionRestored)}
     assert len(regions) > 3
     tiled = updates[-1].result
     assert np.sqrt(np.mean((tiled - whole) ** 2)) < 0.1 * sigma
@@ -411,8 +407,8 @@ def test_no_seam_shows_where_tiles_meet(small_tiles):
     sigma, shape = 0.1, (150, 150)
     y = 0.5 + sigma * white(shape)  # nothing but noise: any line is a seam
     updates = list(iter_denoise(y, sigma=sigma, n_jobs=1))
-    rows = sorted({u.region[0].start for u in updates if u.region} - {0})
-    ends = sorted({u.region[0].stop for u in updates if u.region} - {shape[0]})
+    rows = sorted({u.region[0].start for u in updates if isinstance(u, RegionRestored)} - {0})
+    ends = sorted({u.region[0].stop for u in updates if isinstance(u, RegionRestored)} - {shape[0]})
     assert rows
     assert ends
     result = updates[-1].result
@@ -491,7 +487,7 @@ def test_constants_alone_are_a_bank_too():
 @pytest.mark.parametrize("method", ["scsc", "scsc-paper"])
 @pytest.mark.parametrize("kind", ["image", "time-lapse", "multispectral"])
 def test_updates_put_together_are_the_result(kind, method, small_tiles, monkeypatch):
-    monkeypatch.setattr("napari_scsc.restore.paper._TILE", {1: 64, 2: 40, 3: 16})
+    monkeypatch.setattr("napari_scsc.restore.paper.CODE_TILE_SIDES", {1: 64, 2: 40, 3: 16})
     y = {
         "image": lambda: picture((80, 70)) + 0.1 * white((80, 70)),
         "time-lapse": lambda: noisy("time-lapse")[1],
@@ -506,15 +502,15 @@ def test_updates_put_together_are_the_result(kind, method, small_tiles, monkeypa
         with pytest.raises(dataclasses.FrozenInstanceError):
             update.done = 0.5
         done.append(update.done)
-        if not stages or stages[-1] != update.stage:
-            stages.append(update.stage)
-        if update.values is not None:
+        if not stages or stages[-1] is not type(update):
+            stages.append(type(update))
+        if isinstance(update, FirstLook | RegionRestored):
             canvas[update.region] = update.values
             assert update.values.dtype == y.dtype
-            assert (update.bank is None) is (isinstance(update, FirstLook))
-        assert (update.result is None) == (not isinstance(update, Finished))
-    looks = ["look"] if method == "scsc" and kind != "multispectral" else []
-    assert stages == ["noise", *looks, "learn", "restore", "done"]
+    looks = [FirstLook] if method == "scsc" and kind != "multispectral" else []
+    assert stages == [NoiseFound, *looks, TileLearned, RegionRestored, Finished]
+    assert update.bank is not None
+    assert update.noise.sigma == 0.1
     assert (done[0], done[-1]) == (0, 1)
     assert done == sorted(done)
     np.testing.assert_array_equal(canvas, update.result)
@@ -524,10 +520,10 @@ def test_updates_are_not_written_to_later(small_tiles):
     y = picture((100, 90)) + 0.1 * white((100, 90))
     kept = []
     for update in iter_denoise(y, sigma=0.1, n_jobs=1, quality="fast"):
-        if update.values is not None:
+        if isinstance(update, FirstLook | RegionRestored):
             kept.append((update.values, update.values.copy()))
-        if update.learned is not None:
-            kept.append((update.learned.B, update.learned.B.copy()))
+        if isinstance(update, TileLearned):
+            kept.append((update.sample.B, update.sample.B.copy()))
     assert len(kept) > 4
     for values, copy in kept:
         np.testing.assert_array_equal(values, copy)
@@ -583,7 +579,7 @@ class Enough(Exception):
 def test_running_threads_would_be_seen(own_threads):
     updates = iter_denoise(noisy()[1], sigma=0.1, n_jobs=2, quality="fast")
     for update in updates:
-        if isinstance(update, RegionRestored | BlocksDone):
+        if isinstance(update, RegionRestored):
             assert own_threads()
             break
     updates.close()
@@ -592,7 +588,7 @@ def test_running_threads_would_be_seen(own_threads):
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
 @pytest.mark.parametrize("after", [1, 2, 6, 14])
-def test_tick_cancels_and_leaves_no_thread(after, n_jobs, own_threads):
+def test_cancelling_ends_it_and_leaves_no_thread(after, n_jobs, own_threads):
     calls = []
 
     def tick():
@@ -614,8 +610,8 @@ def test_tick_cancels_and_leaves_no_thread(after, n_jobs, own_threads):
 
 
 @pytest.mark.parametrize("method", ["scsc-paper", "ocsc-paper"])
-def test_tick_cancels_the_paper_with_a_bank(method):
-    """Nothing is learned, so it is while restoring that there must be a tick."""
+def test_cancelling_ends_it_the_paper_with_a_bank(method):
+    """Nothing is learned, so it is while restoring that it must be checked."""
     _, y = noisy()
     bank = LatticeSCSC(8, (6, 6), sigma=0.1).fit([y]).bank
 
@@ -631,12 +627,12 @@ def test_tick_cancels_the_paper_with_a_bank(method):
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
-@pytest.mark.parametrize("stage", ["noise", "learn", "restore"])
+@pytest.mark.parametrize("stage", [NoiseFound, TileLearned, RegionRestored])
 def test_progress_cancels_and_leaves_no_thread(stage, n_jobs, small_tiles, own_threads):
     y = picture((100, 90)) + 0.1 * white((100, 90))
 
     def progress(update):
-        if update.stage == stage:
+        if isinstance(update, stage):
             raise Enough
 
     with pytest.raises(Enough) as caught:
@@ -646,12 +642,12 @@ def test_progress_cancels_and_leaves_no_thread(stage, n_jobs, small_tiles, own_t
     assert not own_threads()
 
 
-@pytest.mark.parametrize("stage", ["noise", "learn", "restore"])
+@pytest.mark.parametrize("stage", [NoiseFound, TileLearned, RegionRestored])
 def test_closing_the_updates_early_leaves_no_thread(stage, small_tiles, own_threads):
     y = picture((100, 90)) + 0.1 * white((100, 90))
     updates = iter_denoise(y, sigma=0.1, n_jobs=2, quality="fast")
     for update in updates:
-        if update.stage == stage:
+        if isinstance(update, stage):
             break
     updates.close()
     assert not own_threads()
@@ -660,7 +656,7 @@ def test_closing_the_updates_early_leaves_no_thread(stage, small_tiles, own_thre
 def test_forgotten_updates_leave_no_thread(own_threads):
     updates = iter_denoise(noisy()[1], sigma=0.1, n_jobs=2, quality="fast")
     for update in updates:
-        if isinstance(update, RegionRestored | BlocksDone):
+        if isinstance(update, RegionRestored):
             break
     del updates, update
     gc.collect()
@@ -937,5 +933,5 @@ def test_noise_beyond_the_range_of_the_image_is_remarked_upon():
 
 @pytest.mark.parametrize("out", [None, np.zeros((64, 64))])
 def test_resuming_nothing_is_refused(out):
-    with pytest.raises(ValueError, match="say which one"):
+    with pytest.raises(ValueError, match="name the file, out="):
         denoise(np.zeros((64, 64)), out=out, resume=True)

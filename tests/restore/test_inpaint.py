@@ -11,6 +11,7 @@ from scipy import ndimage
 
 from napari_scsc import LatticeSCSC, RestorationWarning, inpaint, iter_inpaint, samples
 from napari_scsc.restore import fill
+from napari_scsc.run.updates import Finished, NoiseFound, RegionRestored, TileLearned
 
 inpaint_alone = functools.partial(inpaint, n_jobs=1, quality="fast")
 
@@ -438,7 +439,7 @@ def test_number_of_points_too_far_away_is_right(monkeypatch):
     missing[30:70, 30:70] = True
     expected = int((ndimage.distance_transform_cdt(missing, "chessboard") > 8).sum())
     for coefficients in (1 << 24, 1 << 8):
-        monkeypatch.setattr("napari_scsc.restore.quality.TILE_MEMORY", 16 * coefficients)
+        monkeypatch.setattr("napari_scsc.restore.groups.passes.MAX_TILE_MEMORY", 16 * coefficients)
         with pytest.warns(RestorationWarning, match=f"^{expected} missing"):
             inpaint_alone(x, missing)
 
@@ -463,7 +464,7 @@ def test_half_an_image_is_filled_within_the_range_of_the_other():
 
 
 def test_hole_larger_than_a_tile_has_no_seam(monkeypatch):
-    monkeypatch.setattr("napari_scsc.restore.quality.TILE_MEMORY", 1 << 12)
+    monkeypatch.setattr("napari_scsc.restore.groups.passes.MAX_TILE_MEMORY", 1 << 12)
     rows, columns = np.mgrid[:150, :145] / 150
     x = rows + columns + 0.01 * white(rows.shape)
     missing = np.zeros(x.shape, bool)
@@ -481,7 +482,7 @@ def test_hole_larger_than_a_tile_has_no_seam(monkeypatch):
 @pytest.mark.parametrize("corner", [0, 54, 108])
 def test_little_that_is_known_of_a_large_image_is_enough(corner, monkeypatch):
     """Of the many tiles of a large image, those that are learned from may hold nothing."""
-    monkeypatch.setattr("napari_scsc.learning.loop._TILE_VALUES", 16 * 16)
+    monkeypatch.setattr("napari_scsc.restore.inpaint._TILE_POINTS", 16 * 16)
     x = 0.5 + 0.1 * white((120, 120))
     missing = np.ones(x.shape, bool)
     missing[corner : corner + 12, corner : corner + 12] = False
@@ -508,9 +509,9 @@ def test_tiled_is_as_good_as_untiled(monkeypatch):
     x = picture((110, 100))
     missing = missing_at_random(x.shape)
     *_, update = iter_inpaint(x, missing, quality="fast", n_jobs=1)
-    monkeypatch.setattr("napari_scsc.restore.quality.TILE_MEMORY", 1 << 12)
+    monkeypatch.setattr("napari_scsc.restore.groups.passes.MAX_TILE_MEMORY", 1 << 12)
     *updates, last = iter_inpaint(x, missing, quality="fast", n_jobs=1, bank=update.bank)
-    assert len({str(u.region) for u in updates if u.region}) > 2
+    assert len({str(u.region) for u in updates if isinstance(u, RegionRestored)}) > 2
     np.testing.assert_array_equal(last.result[~missing], x[~missing])
     whole = psnr(update.result[missing], x[missing])
     assert psnr(last.result[missing], x[missing]) > whole - 0.3
@@ -531,21 +532,21 @@ def test_bank_of_the_update_gives_the_same_result():
 @pytest.mark.parametrize("kind", [None, "time-lapse"])
 def test_updates_show_parts_in_which_the_known_values_are_exact(kind, tiled, monkeypatch):
     if tiled:
-        monkeypatch.setattr("napari_scsc.restore.quality.TILE_MEMORY", 1 << 12)
+        monkeypatch.setattr("napari_scsc.restore.groups.passes.MAX_TILE_MEMORY", 1 << 12)
     x = picture((100, 90)) if kind is None else np.stack([picture((40, 44), i) for i in (0, 1)])
     missing = missing_at_random(x.shape)
     canvas = np.full(x.shape, np.nan)
     done, stages, errors = [], [], []
     for update in iter_inpaint(x, missing, kind=kind, quality="fast", n_jobs=1):
         done.append(update.done)
-        if not stages or stages[-1] != update.stage:
-            stages.append(update.stage)
-        if update.values is not None:
+        if not stages or stages[-1] is not type(update):
+            stages.append(type(update))
+        if isinstance(update, RegionRestored):
             there, holes = x[update.region], missing[update.region]
             np.testing.assert_array_equal(update.values[~holes], there[~holes])
             errors.append(np.mean((update.values - there)[holes] ** 2))
             canvas[update.region] = update.values
-    assert stages == ["noise", "learn", "restore", "done"]
+    assert stages == [NoiseFound, TileLearned, RegionRestored, Finished]
     assert (done[0], done[-1]) == (0, 1)
     assert done == sorted(done)
     np.testing.assert_array_equal(canvas, update.result)
@@ -572,7 +573,7 @@ class Enough(Exception):
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
 @pytest.mark.parametrize("after", [1, 5, 30])
-def test_tick_cancels_and_leaves_no_thread(after, n_jobs, own_threads):
+def test_cancelling_ends_it_and_leaves_no_thread(after, n_jobs, own_threads):
     calls = []
 
     def tick():
@@ -590,12 +591,12 @@ def test_tick_cancels_and_leaves_no_thread(after, n_jobs, own_threads):
     assert not own_threads()
 
 
-@pytest.mark.parametrize("stage", ["noise", "learn", "restore"])
+@pytest.mark.parametrize("stage", [NoiseFound, TileLearned, RegionRestored])
 def test_closing_the_updates_early_leaves_no_thread(stage, own_threads):
     x = picture((48, 44))
     updates = iter_inpaint(x, missing_at_random(x.shape), n_jobs=2, quality="fast")
     for update in updates:
-        if update.stage == stage:
+        if isinstance(update, stage):
             break
     updates.close()
     assert not own_threads()
@@ -719,13 +720,13 @@ def test_best_axis_counts_most():
     assert np.abs(guess - x)[:, several].max() < 0.2
 
 
-def test_depth_counts_the_points_to_the_nearest_known():
+def test_distance_counts_the_points_to_the_nearest_known():
     known = np.zeros((2, 9, 9), bool)
     known[0, 4, 4] = True
     rows, columns = np.mgrid[:9, :9]
     expected = np.maximum(abs(rows - 4), abs(columns - 4))
-    np.testing.assert_array_equal(fill.depth(known), expected)
-    assert fill.depth(np.zeros((1, 5, 9), bool)).min() >= 9
+    np.testing.assert_array_equal(fill.distance_to_known(known), expected)
+    assert fill.distance_to_known(np.zeros((1, 5, 9), bool)).min() >= 9
 
 
 @pytest.mark.parametrize("shape", [(1,), (7,), (6, 9), (5, 4, 7)])

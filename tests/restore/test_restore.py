@@ -12,15 +12,15 @@ from cancelling import CallingCancellation
 from scipy import ndimage
 
 from napari_scsc import FilterBank, LatticeSCSC, inpaint, samples
-from napari_scsc.choices import QUALITIES
 from napari_scsc.data.samples import open_samples
 from napari_scsc.learning.models import patch_shape
 from napari_scsc.model.basis import Basis, mixtures_above_noise
 from napari_scsc.noise.cosines import cosine_basis
 from napari_scsc.restore.groups import group_kernels
-from napari_scsc.restore.groups.denoiser import Chain, Passes, reference_places
+from napari_scsc.restore.groups.denoiser import GroupDenoiser, reference_places
+from napari_scsc.restore.groups.passes import Passes, passes_for, tile_shape
 from napari_scsc.restore.groups.patches import PatchGrid
-from napari_scsc.restore.quality import passes_of, tile_shape
+from napari_scsc.restore.quality import QUALITIES
 
 SHAPES = [((30,), (5,)), ((14, 17), (4, 3)), ((7, 9, 8), (3, 2, 3))]
 
@@ -153,9 +153,9 @@ def test_plain_python_equals_compiled(monkeypatch):
     _, y = noisy_tissue(0.1, (20, 18))
     basis = cosines(1, (5, 5))
     own = passes((5, 5), first_size=10, second_size=12)
-    compiled = Chain(basis, own).denoise(y[None], 0.1)
+    compiled = GroupDenoiser(basis, own).denoise(y[None], 0.1)
     monkeypatch.setenv("NAPARI_SCSC_KERNELS", "numpy")
-    np.testing.assert_allclose(Chain(basis, own).denoise(y[None], 0.1), compiled, atol=1e-4)
+    np.testing.assert_allclose(GroupDenoiser(basis, own).denoise(y[None], 0.1), compiled, atol=1e-4)
 
 
 # --- the passes -------------------------------------------------------------------------------
@@ -165,16 +165,16 @@ def test_plain_python_equals_compiled(monkeypatch):
 def test_noise_goes_and_the_picture_stays(second):
     x, y = noisy_tissue(0.1)
     own = passes((8, 8), first_reach=(16, 16), first_size=24, second_size=second)
-    result = Chain(cosines(1, (8, 8)), own).denoise(y[None], 0.1)[0]
+    result = GroupDenoiser(cosines(1, (8, 8)), own).denoise(y[None], 0.1)[0]
     assert result.dtype == np.float32
     assert psnr(result, x) > psnr(y, x) + 10
 
 
 def test_second_pass_improves_on_the_first():
     x, y = noisy_tissue(0.1, (96, 96))
-    own = passes_of((8, 8), "balanced")
+    own = passes_for((8, 8), "balanced")
     first, both = (
-        Chain(cosines(1, (8, 8)), replace(own, second_size=n)).denoise(y[None], 0.1)[0]
+        GroupDenoiser(cosines(1, (8, 8)), replace(own, second_size=n)).denoise(y[None], 0.1)[0]
         for n in (0, own.second_size)
     )
     assert psnr(both, x) > psnr(first, x) + 0.3
@@ -184,42 +184,44 @@ def test_what_is_wanted_is_denoised_and_what_is_far_from_it_stays():
     x, y = noisy_tissue(0.1, (96, 90))
     wanted = np.zeros(x.shape, bool)
     wanted[30:44, 40:60] = True
-    chain = Chain(cosines(1, (8, 8)), passes((8, 8), first_reach=(9, 9), second_reach=(9, 9)))
-    result = chain.denoise(y[None], 0.1, wanted)[0]
+    denoiser = GroupDenoiser(
+        cosines(1, (8, 8)), passes((8, 8), first_reach=(9, 9), second_reach=(9, 9))
+    )
+    result = denoiser.denoise(y[None], 0.1, wanted)[0]
     assert psnr(result[wanted], x[wanted]) > psnr(y[wanted], x[wanted]) + 6
     # A patch that touches it, and then as far as a group and another patch reach.
     near = ndimage.binary_dilation(wanted, iterations=8 + 9 + 8, structure=np.ones((3, 3)))
     np.testing.assert_array_equal(result[~near], y[~near])
-    everywhere = chain.denoise(y[None], 0.1, np.ones(x.shape, bool))
-    np.testing.assert_array_equal(everywhere, chain.denoise(y[None], 0.1))
+    everywhere = denoiser.denoise(y[None], 0.1, np.ones(x.shape, bool))
+    np.testing.assert_array_equal(everywhere, denoiser.denoise(y[None], 0.1))
 
 
 def test_next_to_no_noise_changes_next_to_nothing():
     x, _ = noisy_tissue(0.1)
-    result = Chain(cosines(1, (6, 6)), passes((6, 6))).denoise(x[None], 1e-4)[0]
+    result = GroupDenoiser(cosines(1, (6, 6)), passes((6, 6))).denoise(x[None], 1e-4)[0]
     assert np.abs(result - x).max() < 1e-3
 
 
 @pytest.mark.parametrize(("shift", "patch"), SHAPES)
 def test_constant_stays_constant(shift, patch):
     x = np.full((2, *shift), 0.3, np.float32)
-    result = Chain(cosines(2, patch), passes(patch)).denoise(x, 0.1)
+    result = GroupDenoiser(cosines(2, patch), passes(patch)).denoise(x, 0.1)
     np.testing.assert_allclose(result, x, atol=1e-6)
 
 
 def test_brightness_is_carried_through():
     _, y = noisy_tissue(0.1)
-    chain = Chain(cosines(1, (8, 8)), passes((8, 8)))
-    plain, brighter = (chain.denoise(v[None], 0.1) for v in (y, y + 2))
+    denoiser = GroupDenoiser(cosines(1, (8, 8)), passes((8, 8)))
+    plain, brighter = (denoiser.denoise(v[None], 0.1) for v in (y, y + 2))
     np.testing.assert_allclose(brighter - 2, plain, atol=2e-3)
 
 
 @pytest.mark.parametrize("factor", [100.0, 60_000.0])
 def test_scale_is_carried_through(factor):
     _, y = noisy_tissue(0.1)
-    chain = Chain(cosines(1, (8, 8)), passes((8, 8)))
-    plain = chain.denoise(y[None], 0.1)
-    scaled = chain.denoise(y[None] * np.float32(factor), 0.1 * factor)
+    denoiser = GroupDenoiser(cosines(1, (8, 8)), passes((8, 8)))
+    plain = denoiser.denoise(y[None], 0.1)
+    scaled = denoiser.denoise(y[None] * np.float32(factor), 0.1 * factor)
     np.testing.assert_allclose(scaled / factor, plain, atol=2e-3)
 
 
@@ -230,7 +232,7 @@ def test_result_lies_in_the_span_of_the_basis(count):
     basis = cosines(1, (8, 8), count)
     one = Passes((8, 8), (0, 0), (0, 0), first_size=1, second_size=1)
     grid = PatchGrid(1, (24, 24), (8, 8))
-    result = Chain(basis, one).denoise(y[None], 0.1)
+    result = GroupDenoiser(basis, one).denoise(y[None], 0.1)
     assert len(basis.vectors) == 1 + count
     corners = [r * 17 + c for r in (0, 8, 16) for c in (0, 8, 16)]
     every = cosine_basis(1, (8, 8))
@@ -243,7 +245,7 @@ def test_samples_hardly_larger_than_a_patch_are_denoised(shift):
     """There are fewer reference places than parts of a pass."""
     x = np.full((1, *shift), 0.5, np.float32)
     y = x + 0.1 * np.random.default_rng(0).standard_normal(x.shape).astype(np.float32)
-    result = Chain(cosines(1, (8, 8)), passes((8, 8))).denoise(y, 0.1)
+    result = GroupDenoiser(cosines(1, (8, 8)), passes((8, 8))).denoise(y, 0.1)
     assert np.isfinite(result).all()
     assert psnr(result, x) > psnr(y, x) + 2
 
@@ -252,13 +254,13 @@ def test_samples_hardly_larger_than_a_patch_are_denoised(shift):
 def test_result_does_not_depend_on_the_executor(n_workers):
     _, y = noisy_tissue(0.1, (40, 44))
     basis, own = cosines(1, (6, 6)), passes((6, 6))
-    alone = Chain(basis, own).denoise(y[None], 0.1)
+    alone = GroupDenoiser(basis, own).denoise(y[None], 0.1)
     with ThreadPoolExecutor(n_workers) as pool:
-        together = Chain(basis, own, pool).denoise(y[None], 0.1)
+        together = GroupDenoiser(basis, own, pool).denoise(y[None], 0.1)
     np.testing.assert_array_equal(alone, together)
 
 
-def test_tick_cancels_a_pass():
+def test_cancelling_ends_a_pass():
     _, y = noisy_tissue(0.1, (40, 44))
     calls = []
 
@@ -268,9 +270,9 @@ def test_tick_cancels_a_pass():
             raise InterruptedError("enough")
 
     with pytest.raises(InterruptedError, match="enough"):
-        Chain(cosines(1, (6, 6)), passes((6, 6)), cancellation=CallingCancellation(tick)).denoise(
-            y[None], 0.1
-        )
+        GroupDenoiser(
+            cosines(1, (6, 6)), passes((6, 6)), cancellation=CallingCancellation(tick)
+        ).denoise(y[None], 0.1)
     assert len(calls) == 3
 
 
@@ -279,7 +281,7 @@ def test_input_is_not_written_to():
     y = y[None].copy()
     y.flags.writeable = False
     before = y.tobytes()
-    Chain(cosines(1, (6, 6)), passes((6, 6))).denoise(y, 0.1)
+    GroupDenoiser(cosines(1, (6, 6)), passes((6, 6))).denoise(y, 0.1)
     assert y.tobytes() == before
 
 
@@ -407,8 +409,8 @@ def test_joint_values_are_denoised_together():
     y = x + 0.1 * np.random.default_rng(0).standard_normal(x.shape).astype(np.float32)
     mixtures = mixtures_above_noise([y], 0.1)
     few = np.tensordot(mixtures, y, axes=1)
-    chain = Chain(cosines(len(few), (3, 3)), passes((3, 3), step=(2, 2)))
-    result = np.tensordot(mixtures.T, chain.denoise(few, 0.1), axes=1)
+    denoiser = GroupDenoiser(cosines(len(few), (3, 3)), passes((3, 3), step=(2, 2)))
+    result = np.tensordot(mixtures.T, denoiser.denoise(few, 0.1), axes=1)
     assert psnr(result, x) > psnr(np.tensordot(mixtures.T, few, axes=1), x) + 3
 
 
@@ -423,7 +425,7 @@ def test_plan_fits_the_image(shift, n_mixtures, quality):
         patch = patch_shape(shift, n_mixtures, noisy)
         assert len(patch) == len(shift)
         assert all(2 <= p <= n for p, n in zip(patch, shift, strict=True))
-        own = passes_of(patch, quality)
+        own = passes_for(patch, quality)
         # Patches of neighbouring references overlap or touch: nothing is left out.
         assert all(1 <= s <= p for s, p in zip(own.step, patch, strict=True))
         size, overlap = tile_shape(shift, cosines(1, patch), own)
@@ -432,9 +434,9 @@ def test_plan_fits_the_image(shift, n_mixtures, quality):
 
 
 def test_tiles_keep_within_the_memory_for_one(monkeypatch):
-    monkeypatch.setattr("napari_scsc.restore.quality.TILE_MEMORY", 1 << 26)
+    monkeypatch.setattr("napari_scsc.restore.groups.passes.MAX_TILE_MEMORY", 1 << 26)
     basis = cosines(1, (8, 8))
-    size, _ = tile_shape((5000, 4000), basis, passes_of((8, 8), "balanced"))
+    size, _ = tile_shape((5000, 4000), basis, passes_for((8, 8), "balanced"))
     assert np.prod(size) * len(basis.vectors) < 2 * (1 << 22)
     assert min(size) > 64
 
@@ -446,7 +448,7 @@ def test_compiling_ahead_compiles_what_the_passes_call():
     group_kernels.warm_up()
     compiled = [len(f.signatures) for f in vars(group_kernels.get()).values()]
     _, y = noisy_tissue(0.1, (20, 18))
-    Chain(cosines(1, (5, 5)), passes((5, 5))).denoise(y[None], 0.1)
+    GroupDenoiser(cosines(1, (5, 5)), passes((5, 5))).denoise(y[None], 0.1)
     assert [len(f.signatures) for f in vars(group_kernels.get()).values()] == compiled
 
 

@@ -13,7 +13,7 @@ import zarr
 from cancelling import CallingCancellation
 
 from napari_scsc import denoise, inpaint, iter_denoise, iter_inpaint, samples
-from napari_scsc.restore import quality
+from napari_scsc.restore.groups import passes
 from napari_scsc.run import block_grid, blocks
 from napari_scsc.run.blending import estimate_block
 from napari_scsc.run.block_grid import BlockGrid
@@ -26,8 +26,8 @@ SMALL = "100 MB"
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
     """Several blocks and chunks in an image that takes a second."""
-    monkeypatch.setattr(quality, "_bytes_a_point", lambda *_: 2e4)
-    monkeypatch.setattr(block_grid, "_CHUNK_VALUES", 3000)
+    monkeypatch.setattr(passes, "_bytes_per_point", lambda *_: 2e4)
+    monkeypatch.setattr(block_grid, "CHUNK_VALUES", 3000)
 
 
 @pytest.fixture(scope="module")
@@ -45,14 +45,14 @@ def grid_of(image):
     from napari_scsc.data.samples import open_samples
     from napari_scsc.noise.model import Noise
     from napari_scsc.noise.working import WorkingValues
-    from napari_scsc.restore.denoise import Denoiser
+    from napari_scsc.restore.denoise import TileDenoiser
 
     source = open_samples(image, None, None, PRESETS["image"])
     noise = Noise(100.0, 0.0, 1e4, False, True, ())
     from napari_scsc import learn
 
     bank = learn([image], kind="image", sigma=100)
-    restorer = Denoiser.of(bank, source, WorkingValues(source, noise), 0.05, "fast", 70_000_000)
+    restorer = TileDenoiser.of(bank, source, WorkingValues(source, noise), 0.05, "fast", 70_000_000)
     return BlockGrid.of(source, restorer)
 
 
@@ -184,7 +184,7 @@ def test_finished_blocks_are_not_computed_again(noisy, tmp_path, made):
 
 def test_waves_of_tasks_change_nothing_and_leave_nothing(noisy, tmp_path, monkeypatch):
     expected = denoise(noisy, **OPTIONS)
-    monkeypatch.setattr(blocks, "_WAVE", 2)
+    monkeypatch.setattr(blocks, "_CHUNKS_PER_GRAPH", 2)
     left = []
     path = tmp_path / "a.zarr"
     computing = _compute
