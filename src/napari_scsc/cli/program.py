@@ -15,7 +15,7 @@ from typing import Any
 import click
 
 from napari_scsc.cli.messages import complain, render
-from napari_scsc.errors import Message, RunInterrupted, UserError, message_of
+from napari_scsc.errors import RunInterrupted, UserError, message_of
 
 FAILED, CLUSTER_FAILED, INTERRUPTED = 1, 3, 130  # 130 is what shells have for Ctrl-C
 
@@ -73,16 +73,9 @@ def keeping_partial(partial: Path | None) -> Iterator[None]:
             raise
         reason, code = "stopped", INTERRUPTED
         if isinstance(error, OSError):
-            reason, code = render(_explain_disk_error(error)), FAILED
+            reason, code = render(message_of(error)), FAILED
         complain(f"{reason}. --resume goes on with what is in {partial}")
         sys.exit(code)
-
-
-def _explain_disk_error(error: OSError) -> Message:
-    """What an error of the disk says; numpy raises some without the reason of the system."""
-    if error.strerror:
-        return message_of(error)
-    return Message(f"not all could be read or written, as on a full disk ({error})")
 
 
 @contextmanager
