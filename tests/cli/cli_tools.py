@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 from napari_scsc import cli
 from napari_scsc.cli.program import INTERRUPTED
-from napari_scsc.io.sources import open_source as open_file
+from napari_scsc.io.formats import open_file
 from napari_scsc.io.stores import store_for
 
 __all__ = ["open_file"]

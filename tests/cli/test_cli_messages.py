@@ -145,8 +145,9 @@ def test_other_series_of_a_file_are_mentioned(folder, cells):
         writer.write(cells)
         writer.write(cells[:40, :40])
     result = succeed("denoise", "two.tif", "-o", "clean.tif", *DRAFT)
-    assert "two.tif: holds 2 series, this is the first" in result.stderr
-    assert "--key" in succeed("info", "two.tif", "--no-noise").stdout
+    said = "holds 2 series, this is the first and '1' the next: say which with --key"
+    assert f"two.tif: {said}" in result.stderr
+    assert said in succeed("info", "two.tif", "--no-noise").stdout
 
 
 def test_axes_that_cannot_be_restored_are_mentioned(folder):

@@ -20,7 +20,7 @@ from napari_scsc.errors import PathExistsError, PathNotFoundError, Remedy, UserE
 
 if TYPE_CHECKING:
     from napari_scsc.data.axes import Axes
-    from napari_scsc.io.sources import Opened as OpenedFile
+    from napari_scsc.io.formats.opened_file import OpenedFile
     from napari_scsc.model.bank import FilterBank
 
 
@@ -69,7 +69,7 @@ def is_terminal(stream: Any) -> bool:
 
 def open_array(path: str, key: str | None = None) -> OpenedFile:
     """An input as a lazy array; what comes from a pipe is kept in a file meanwhile."""
-    from napari_scsc.io.sources import open_source as open_file
+    from napari_scsc.io.formats import open_file
 
     if path != "-":
         if holds_codes(path):

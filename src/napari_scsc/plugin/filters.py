@@ -8,7 +8,7 @@ from typing import Any
 from qtpy.QtCore import QObject, Signal
 
 from napari_scsc.data.axes import Axes
-from napari_scsc.io import readers
+from napari_scsc.io import layers as io_layers
 from napari_scsc.model.bank import FilterBank
 from napari_scsc.plugin import layers, recipes
 
@@ -44,7 +44,7 @@ class Filters(QObject):
         if bank is None:
             self._plots.clear()
         elif not learned:
-            labels = readers.filter_labels(bank)[1:]
+            labels = io_layers.filter_labels(bank)[1:]
             self._plots.show_bank(bank.filters, bank.n_joint, labels, weights=bank.weights)
         self.changed.emit()
 

@@ -16,7 +16,7 @@ from qtpy.QtWidgets import QApplication, QFileDialog, QFrame, QScrollArea, QVBox
 
 from napari_scsc.data.axes import Axes
 from napari_scsc.data.image import wrap_image
-from napari_scsc.io import readers
+from napari_scsc.io import layers as io_layers
 from napari_scsc.model.bank import FilterBank
 from napari_scsc.plugin import layers, recipes
 from napari_scsc.plugin.compare_section import KEY, CompareSection
@@ -545,7 +545,7 @@ class Dock(Section):
 
     def _filters_to_layer(self) -> None:
         if self.bank is not None:
-            self._add_layer(readers.bank_layer(self.bank, "base filters"))
+            self._add_layer(io_layers.bank_layer(self.bank, "base filters"))
             self.foot.say(
                 f"{self.bank.n_base} filters of {' x '.join(map(str, self.bank.support))} pixels "
                 "are the layer 'base filters', at the origin; zoom in to see them"
