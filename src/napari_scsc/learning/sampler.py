@@ -1,8 +1,8 @@
 """Draw tiles to learn from, of images of any size.
 
 There are two orders. A few tiles come from anywhere in an image (``draw_anywhere``): which ones
-depends on nothing but the shape of the image and the seed, so that an array and the same values in
-a file give the same filters. Many tiles come chunk by chunk (``tile_order``): blocks of whole chunks
+depends on nothing but the shape of the image and the seed, and an array and the same values in a
+file give the same filters. Many tiles come chunk by chunk (``tile_order``): blocks of whole chunks
 are opened in random order, a few at a time, and give their tiles while they are in memory, so that
 each chunk is read about once. Either order is known before anything is read: a run that stopped
 can go on without reading what it has learned from.

@@ -204,6 +204,7 @@ class Codes:
 
     @property
     def store(self) -> Any:
+        """Where the blocks lie in the folder."""
         from napari_scsc.io.codes import CodeStore
 
         return CodeStore(
@@ -221,11 +222,12 @@ class Codes:
         n_shift = self.axes.count("shift")
         for name in ("size", "overlap"):
             if len(getattr(self, name)) != n_shift:
-                raise ValueError(f"the {name} of blocks is {getattr(self, name)}")
+                raise UserError(f"the {name} of blocks is {getattr(self, name)}")
         check_bank(self.bank, self._samples)
         self.store.check()
 
     def create(self) -> None:
+        """Make the folder, with a place for every block."""
         header = {
             "image": {
                 "shape": self.shape,

@@ -8,6 +8,7 @@ import pytest
 
 from napari_scsc import denoise, general_bank, iter_denoise, samples
 from napari_scsc.model.general_banks import GENERAL_BANK_KINDS
+from napari_scsc.run.updates import FirstLook
 
 IMAGES = {
     "image": samples.noisy_tissue((96, 96)),
@@ -18,7 +19,7 @@ IMAGES = {
 
 def first_look(image, **options):
     updates = iter_denoise(image, quality="fast", **options)
-    found = [u for u in updates if u.stage == "look"]
+    found = [u for u in updates if isinstance(u, FirstLook)]
     updates.close()
     return found
 
