@@ -1,7 +1,7 @@
 """The one path of an image through restoration: noise, filters, tiles, result.
 
 ``denoise`` and ``inpaint`` differ in what their method prepares; all else is the same, and every
-branch ends in ``write_result``.
+branch ends in the same place.
 """
 
 from __future__ import annotations
