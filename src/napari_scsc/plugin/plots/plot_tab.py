@@ -5,11 +5,11 @@ from __future__ import annotations
 from qtpy.QtGui import QPalette
 from qtpy.QtWidgets import QWidget
 
-from napari_scsc.plugin.plots.content import Content
-from napari_scsc.plugin.plots.export import LayerData, Table
+from napari_scsc.plugin.plots.plot_content import PlotContent
+from napari_scsc.plugin.plots.plot_export import LayerData, Table
 
 
-class Panel(QWidget):
+class PlotTab(QWidget):
     """A tab: it draws the content, and gives its numbers away."""
 
     title = ""
@@ -17,7 +17,7 @@ class Panel(QWidget):
     is_picture = True
     """Whether it may become a layer."""
 
-    def draw(self, content: Content | None, index: tuple[int, ...]) -> None:
+    def draw(self, content: PlotContent | None, index: tuple[int, ...]) -> None:
         """Show the content, at that position of the axes that have a slider."""
         raise NotImplementedError
 
@@ -25,18 +25,18 @@ class Panel(QWidget):
         """Take the colours of the window."""
         raise NotImplementedError
 
-    def is_empty(self, content: Content | None) -> bool:
+    def is_empty(self, content: PlotContent | None) -> bool:
         """Whether there is nothing to save."""
         raise NotImplementedError
 
-    def table(self, content: Content | None) -> Table:
+    def table(self, content: PlotContent | None) -> Table:
         """Its numbers, with a row of names before them; only if it is not empty."""
         raise NotImplementedError
 
-    def no_layer(self, content: Content | None) -> str:
+    def no_layer(self, content: PlotContent | None) -> str:
         """Why it cannot be sent to napari as a layer; empty if it can."""
         raise NotImplementedError
 
-    def layer(self, content: Content | None) -> LayerData:
+    def layer(self, content: PlotContent | None) -> LayerData:
         """What is shown, as a layer; only if there is no reason against it."""
         raise NotImplementedError

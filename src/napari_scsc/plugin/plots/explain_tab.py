@@ -15,13 +15,13 @@ from qtpy.QtWidgets import (
     QTreeWidgetItem,
 )
 
-from napari_scsc.plugin.plots import theme
-from napari_scsc.plugin.plots.bars import BARS, Bars
-from napari_scsc.plugin.plots.content import Content, place_text
-from napari_scsc.plugin.plots.export import LayerData, Table
-from napari_scsc.plugin.plots.lines import Line, amount, lines_of, rest_before, scale_of
-from napari_scsc.plugin.plots.panel import Panel
-from napari_scsc.plugin.plots.parts import TextLine
+from napari_scsc.plugin.plots import plot_theme as theme
+from napari_scsc.plugin.plots.explanation_bars import BARS, ExplanationBars
+from napari_scsc.plugin.plots.plot_content import PlotContent, place_text
+from napari_scsc.plugin.plots.plot_export import LayerData, Table
+from napari_scsc.plugin.plots.explanation_lines import ExplanationLine, amount, lines_of, rest_before, scale_of
+from napari_scsc.plugin.plots.plot_tab import PlotTab
+from napari_scsc.plugin.plots.plot_widgets import TextLine
 
 if TYPE_CHECKING:
     from napari_scsc.restore.explain import Explanation
@@ -35,7 +35,7 @@ _SIDE = 24  # pixels of a filter's picture
 _NAMES, _AMOUNTS = 0, 2  # columns, on both sides of the bars
 
 
-class ExplainPanel(Panel):
+class ExplainTab(PlotTab):
     """The pixel, the few filters that matter with what they add, and all others in one line."""
 
     title = "Explain"
@@ -46,12 +46,12 @@ class ExplainPanel(Panel):
     def __init__(self) -> None:
         super().__init__()
         self._explanation: Explanation | None = None
-        self._of: Content | None = None  # with whose filters it was explained
-        self._lines: list[Line] = []
+        self._of: PlotContent | None = None  # with whose filters it was explained
+        self._lines: list[ExplanationLine] = []
         self._scale = 1.0
         self.headline = TextLine(lines=2)
         self.list = QTreeWidget()
-        self.bars = Bars(self.list)
+        self.bars = ExplanationBars(self.list)
         self.text = TextLine(lines=2)
         self._set_up_list()
         layout = theme.column(self)
@@ -84,11 +84,11 @@ class ExplainPanel(Panel):
         view.itemEntered.connect(self._point)
         view.currentItemChanged.connect(self._show_chosen)
 
-    def explain(self, explanation: Explanation | None, content: Content | None) -> None:
+    def explain(self, explanation: Explanation | None, content: PlotContent | None) -> None:
         """Take what is to be drawn, and the content with whose filters it was explained."""
         self._explanation, self._of = explanation, content
 
-    def draw(self, content: Content | None, index: tuple[int, ...]) -> None:
+    def draw(self, content: PlotContent | None, index: tuple[int, ...]) -> None:
         """Show the pixel, with pictures of its filters at that position of their other axes."""
         explanation = self._explanation
         self.list.setVisible(explanation is not None)
@@ -106,7 +106,7 @@ class ExplainPanel(Panel):
             self.headline.say(headline, _NO_PICTURES)
             self._fill_list(None, index)
 
-    def _fill_list(self, content: Content | None, index: tuple[int, ...]) -> None:
+    def _fill_list(self, content: PlotContent | None, index: tuple[int, ...]) -> None:
         self.bars.show_lines(self._lines, self._scale)
         with QSignalBlocker(self.list):
             self.list.clear()
@@ -116,14 +116,14 @@ class ExplainPanel(Panel):
             row = min(self.bars.chosen, len(self._lines) - 1)
             self.list.setCurrentItem(self.list.topLevelItem(row))
 
-    def _item(self, line: Line, content: Content | None, index: tuple[int, ...]) -> QTreeWidgetItem:
+    def _item(self, line: ExplanationLine, content: PlotContent | None, index: tuple[int, ...]) -> QTreeWidgetItem:
         item = QTreeWidgetItem([line.name, "", amount(line.part, self._scale, sign="+")])
         item.setIcon(_NAMES, _icon(line, content, index))
         item.setTextAlignment(_AMOUNTS, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         item.setData(_NAMES, Qt.ItemDataRole.AccessibleTextRole, self._sentence(line))
         return item
 
-    def _sentence(self, line: Line) -> str:
+    def _sentence(self, line: ExplanationLine) -> str:
         text = f"{line.name}: {amount(line.part, self._scale, sign='+')} of the result"
         if line.before is not None:
             text += f", {amount(line.before, self._scale, sign='+')} of the source (grey)"
@@ -138,11 +138,11 @@ class ExplainPanel(Panel):
             self.bars.chosen = self.list.indexOfTopLevelItem(item)
             self.text.say(self._sentence(self._lines[self.bars.chosen]))
 
-    def is_empty(self, content: Content | None) -> bool:
+    def is_empty(self, content: PlotContent | None) -> bool:
         """Whether no pixel was explained yet."""
         return self._explanation is None
 
-    def table(self, content: Content | None) -> Table:
+    def table(self, content: PlotContent | None) -> Table:
         """One row a filter, the largest part first; then what they do not explain, and the sum."""
         explanation = self._explanation
         assert explanation is not None
@@ -162,11 +162,11 @@ class ExplainPanel(Panel):
             ["sum", float(explanation.value), _or_nothing(explanation.before)],
         ]
 
-    def no_layer(self, content: Content | None) -> str:
+    def no_layer(self, content: PlotContent | None) -> str:
         """Why there is no layer."""
         return "An explanation cannot be a layer: save it as a picture or a table"
 
-    def layer(self, content: Content | None) -> LayerData:
+    def layer(self, content: PlotContent | None) -> LayerData:
         """There is none."""
         raise ValueError(self.no_layer(content))
 
@@ -203,12 +203,12 @@ def _or_nothing(value: float | None) -> float | str:
     return "" if value is None else float(value)
 
 
-def _same_filters(then: Content | None, now: Content | None) -> bool:
+def _same_filters(then: PlotContent | None, now: PlotContent | None) -> bool:
     """Whether the filters of an explanation, if they were known, are those that are shown."""
     return then is None or (now is not None and np.array_equal(then.filters, now.filters))
 
 
-def _icon(line: Line, content: Content | None, index: tuple[int, ...]) -> QIcon:
+def _icon(line: ExplanationLine, content: PlotContent | None, index: tuple[int, ...]) -> QIcon:
     """The filter's picture, or as much room if there is none."""
     canvas = QPixmap(_SIDE, _SIDE)
     canvas.fill(Qt.GlobalColor.transparent)

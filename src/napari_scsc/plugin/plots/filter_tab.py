@@ -11,22 +11,22 @@ from qtpy.QtGui import QPalette
 from qtpy.QtWidgets import QSizePolicy
 
 from napari_scsc.data.pictures import diverging
-from napari_scsc.plugin.plots import theme
-from napari_scsc.plugin.plots.content import (
+from napari_scsc.plugin.plots import plot_theme as theme
+from napari_scsc.plugin.plots.plot_content import (
     Array,
-    Content,
+    PlotContent,
     arrange,
     columns_of,
     largest_of,
     place_text,
 )
-from napari_scsc.plugin.plots.export import LayerData, Table, layer_data
-from napari_scsc.plugin.plots.panel import Panel
-from napari_scsc.plugin.plots.parts import ColourBar, Picture, TextLine
-from napari_scsc.plugin.plots.positions import Positions
+from napari_scsc.plugin.plots.plot_export import LayerData, Table, layer_data
+from napari_scsc.plugin.plots.plot_tab import PlotTab
+from napari_scsc.plugin.plots.plot_widgets import ColourBar, Picture, TextLine
+from napari_scsc.plugin.plots.axis_sliders import AxisSliders
 
 
-class FilterPanel(Panel):
+class FilterTab(PlotTab):
     """The mosaic of the base filters, a slider for each further axis, and the value pointed at."""
 
     title = "Filters"
@@ -34,13 +34,13 @@ class FilterPanel(Panel):
 
     def __init__(self) -> None:
         super().__init__()
-        self._content: Content | None = None
+        self._content: PlotContent | None = None
         self._tiles: Array = np.zeros((1, 1, 1))
         self._chosen = (0, 0, 0)  # filter, y, x
         self.picture = Picture("Base filters B")
         self.picture.pointed.connect(self._point)
         self.picture.stepped.connect(self._step)
-        self.positions = Positions()
+        self.positions = AxisSliders()
         self.scale = ColourBar("Each filter has its own scale: this is that of the outlined one")
         self.text = TextLine(lines=2)
         self.spectrum = pg.PlotWidget()
@@ -61,7 +61,7 @@ class FilterPanel(Panel):
         layout.addStretch()  # while there is no picture, the hint stays at the top
         self.draw(None, ())
 
-    def draw(self, content: Content | None, index: tuple[int, ...]) -> None:
+    def draw(self, content: PlotContent | None, index: tuple[int, ...]) -> None:
         """Show all filters, at that position of the other axes."""
         self._content = content
         self.spectrum.setVisible(content is not None and content.spectral)
@@ -118,11 +118,11 @@ class FilterPanel(Panel):
             self._spectrum.setData(np.arange(len(spectrum)), spectrum)
             self._here.setValue(place[0])
 
-    def is_empty(self, content: Content | None) -> bool:
+    def is_empty(self, content: PlotContent | None) -> bool:
         """Whether there are no filters yet."""
         return content is None
 
-    def table(self, content: Content | None) -> Table:
+    def table(self, content: PlotContent | None) -> Table:
         """One row a filter."""
         assert content is not None
         places = list(np.ndindex(content.filters.shape[1:]))
@@ -130,11 +130,11 @@ class FilterPanel(Panel):
         rows = content.filters.reshape(len(content.filters), -1)
         return [names, *([r, *row.tolist()] for r, row in enumerate(rows))]
 
-    def no_layer(self, content: Content | None) -> str:
+    def no_layer(self, content: PlotContent | None) -> str:
         """Why there is no layer."""
         return "There are no filters yet" if content is None else ""
 
-    def layer(self, content: Content | None) -> LayerData:
+    def layer(self, content: PlotContent | None) -> LayerData:
         """The mosaic; axes that have a slider here have one there."""
         assert content is not None
         labels = [label or "y" for label in content.labels]

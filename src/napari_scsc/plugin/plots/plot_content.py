@@ -20,7 +20,7 @@ _CONSTANT = 1e-4  # of the largest value of a filter: what differs by less is eq
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class PlottedBank:
     """What was given to the plots.
 
     Attributes
@@ -39,7 +39,7 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
-class Content:
+class PlotContent:
     """What the panels show.
 
     Attributes
@@ -91,7 +91,7 @@ class Content:
         return np.stack(pictures).reshape(*others, *pictures[0].shape)
 
 
-class Ranking:
+class ColumnRanking:
     """Orders the columns of W by use; those that are used about as much keep their places.
 
     Live, columns would otherwise change places with every sample. Yet no column ever stands behind
@@ -116,9 +116,9 @@ class Ranking:
         return self._order
 
 
-def make_content(
-    source: Source, ranking: Ranking, n_joint: int | None, labels: tuple[str, ...] | None
-) -> Content:
+def make_plot_content(
+    source: PlottedBank, ranking: ColumnRanking, n_joint: int | None, labels: tuple[str, ...] | None
+) -> PlotContent:
     """Make what the panels show of what was given."""
     filters, weights = source.filters, source.weights
     n_axes = filters.ndim - 1
@@ -129,11 +129,11 @@ def make_content(
         filters, labels = filters[:, None], ("", *labels)
     n_joint = min(n_joint or 0, n_axes)
     if weights is None:
-        return Content(filters, labels, n_joint, None, np.zeros(0, int), by_use=False)
+        return PlotContent(filters, labels, n_joint, None, np.zeros(0, int), by_use=False)
     weights = np.nan_to_num(weights, posinf=0, neginf=0) + 0.0  # no minus before a zero
     if source.use is None:
-        return Content(filters, labels, n_joint, weights, _by_length(weights), by_use=False)
-    return Content(filters, labels, n_joint, weights, ranking.order(source.use), by_use=True)
+        return PlotContent(filters, labels, n_joint, weights, _by_length(weights), by_use=False)
+    return PlotContent(filters, labels, n_joint, weights, ranking.order(source.use), by_use=True)
 
 
 def _usual_labels(n_axes: int, n_joint: int | None) -> tuple[str, ...]:

@@ -6,10 +6,10 @@ from qtpy.QtCore import Qt, QTimer, Signal
 from qtpy.QtGui import QHideEvent, QShowEvent
 from qtpy.QtWidgets import QGridLayout, QLabel, QSlider, QToolButton, QWidget
 
-from napari_scsc.plugin.plots.content import Content
+from napari_scsc.plugin.plots.plot_content import PlotContent
 
 
-class Positions(QWidget):
+class AxisSliders(QWidget):
     """A slider and a play button for each axis of the filters that the picture does not show."""
 
     moved = Signal()
@@ -33,7 +33,7 @@ class Positions(QWidget):
         """The chosen position along each axis."""
         return tuple(slider.value() for slider in self.sliders)
 
-    def set_axes(self, content: Content | None) -> None:
+    def set_axes(self, content: PlotContent | None) -> None:
         """Have the sliders for that content, in the middle where they are new."""
         axes = (
             []

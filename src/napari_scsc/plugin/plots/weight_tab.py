@@ -7,17 +7,17 @@ from qtpy.QtGui import QPalette
 from qtpy.QtWidgets import QHBoxLayout
 
 from napari_scsc.data.pictures import diverging
-from napari_scsc.plugin.plots.content import Array, Content, largest_of
-from napari_scsc.plugin.plots.export import LayerData, Table, layer_data
-from napari_scsc.plugin.plots.panel import Panel
-from napari_scsc.plugin.plots.parts import ColourBar, Picture, TextLine, Thumbnail
-from napari_scsc.plugin.plots.theme import column
+from napari_scsc.plugin.plots.plot_content import Array, PlotContent, largest_of
+from napari_scsc.plugin.plots.plot_export import LayerData, Table, layer_data
+from napari_scsc.plugin.plots.plot_tab import PlotTab
+from napari_scsc.plugin.plots.plot_widgets import ColourBar, Picture, TextLine, Thumbnail
+from napari_scsc.plugin.plots.plot_theme import column
 
 _BY_USE = "column of W, ordered by use: most used first"
 _BY_LENGTH = "column of W, ordered by length: longest first"
 
 
-class WeightPanel(Panel):
+class WeightTab(PlotTab):
     """The heat map of W, and the filter that the column under the mouse composes."""
 
     title = "Weights"
@@ -25,7 +25,7 @@ class WeightPanel(Panel):
 
     def __init__(self) -> None:
         super().__init__()
-        self._content: Content | None = None
+        self._content: PlotContent | None = None
         self._index: tuple[int, ...] = ()
         self._chosen = (0, 0)  # base filter, place in the order
         self.picture = Picture("Weights W", (_BY_USE, "base filter"))
@@ -44,7 +44,7 @@ class WeightPanel(Panel):
         layout.addStretch()  # while there is no picture, the hint stays at the top
         self.draw(None, ())
 
-    def draw(self, content: Content | None, index: tuple[int, ...]) -> None:
+    def draw(self, content: PlotContent | None, index: tuple[int, ...]) -> None:
         """Show the weights, and a column's filter at that position of its other axes."""
         self._content, self._index = content, index
         known = content is not None and content.weights is not None
@@ -87,11 +87,11 @@ class WeightPanel(Panel):
             f"D {k} = {_sum_of_filters(weights[:, k])}",
         )
 
-    def is_empty(self, content: Content | None) -> bool:
+    def is_empty(self, content: PlotContent | None) -> bool:
         """Whether there are no weights yet."""
         return content is None or content.weights is None
 
-    def table(self, content: Content | None) -> Table:
+    def table(self, content: PlotContent | None) -> Table:
         """One row a base filter, the most used column first."""
         assert content is not None
         assert content.weights is not None
@@ -99,11 +99,11 @@ class WeightPanel(Panel):
         rows = content.weights[:, content.order].tolist()
         return [names, *([r, *row] for r, row in enumerate(rows))]
 
-    def no_layer(self, content: Content | None) -> str:
+    def no_layer(self, content: PlotContent | None) -> str:
         """Why there is no layer."""
         return "There are no weights yet" if self.is_empty(content) else ""
 
-    def layer(self, content: Content | None) -> LayerData:
+    def layer(self, content: PlotContent | None) -> LayerData:
         """The table as an image."""
         assert content is not None
         assert content.weights is not None

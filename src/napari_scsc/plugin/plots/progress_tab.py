@@ -10,14 +10,14 @@ import pyqtgraph as pg
 from qtpy.QtGui import QPalette
 
 from napari_scsc.model.updates import SampleUpdate
-from napari_scsc.plugin.plots import theme
-from napari_scsc.plugin.plots.content import Array, Content
-from napari_scsc.plugin.plots.export import LayerData, Table
-from napari_scsc.plugin.plots.panel import Panel
-from napari_scsc.plugin.plots.parts import TextLine
+from napari_scsc.plugin.plots import plot_theme as theme
+from napari_scsc.plugin.plots.plot_content import Array, PlotContent
+from napari_scsc.plugin.plots.plot_export import LayerData, Table
+from napari_scsc.plugin.plots.plot_tab import PlotTab
+from napari_scsc.plugin.plots.plot_widgets import TextLine
 
 
-class ProgressPanel(Panel):
+class ProgressTab(PlotTab):
     """Objective, share of the code in use, and PSNR, one above the other, against seconds."""
 
     title = "Progress"
@@ -74,7 +74,7 @@ class ProgressPanel(Panel):
         """What was taken in, one row an update."""
         return [[int(sample), *others] for sample, *others in self._numbers().tolist()]
 
-    def draw(self, content: Content | None, index: tuple[int, ...]) -> None:
+    def draw(self, content: PlotContent | None, index: tuple[int, ...]) -> None:
         """Show the curves as far as they go."""
         numbers = self._numbers()
         self.view.setVisible(len(numbers) > 0)
@@ -101,19 +101,19 @@ class ProgressPanel(Panel):
         else:
             self.text.say("The curves appear here while filters are learned.")
 
-    def is_empty(self, content: Content | None) -> bool:
+    def is_empty(self, content: PlotContent | None) -> bool:
         """Whether there are no curves yet."""
         return not self._history
 
-    def table(self, content: Content | None) -> Table:
+    def table(self, content: PlotContent | None) -> Table:
         """One row an update."""
         return [self.names, *self.rows()]
 
-    def no_layer(self, content: Content | None) -> str:
+    def no_layer(self, content: PlotContent | None) -> str:
         """Why there is no layer."""
         return "Curves cannot be a layer: save them as a picture or a table"
 
-    def layer(self, content: Content | None) -> LayerData:
+    def layer(self, content: PlotContent | None) -> LayerData:
         """There is none."""
         raise ValueError(self.no_layer(content))
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from napari_scsc.data.pictures import diverging
 from napari_scsc.io.atomic_files import write_atomically
-from napari_scsc.plugin.plots.content import Array
+from napari_scsc.plugin.plots.plot_content import Array
 
 Table = Iterable[Sequence[str | int | float]]
 LayerData = tuple[Array, dict[str, Any], str]

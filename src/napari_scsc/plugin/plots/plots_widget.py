@@ -16,14 +16,14 @@ from qtpy.QtWidgets import QSizePolicy, QTabWidget, QVBoxLayout, QWidget
 
 from napari_scsc.io.atomic_files import write_atomically
 from napari_scsc.model.updates import SampleUpdate
-from napari_scsc.plugin.plots.buttons import Buttons, ask_path
-from napari_scsc.plugin.plots.content import Array, Content, Ranking, Source, make_content
-from napari_scsc.plugin.plots.explain import ExplainPanel
-from napari_scsc.plugin.plots.export import write_table
-from napari_scsc.plugin.plots.filters import FilterPanel
-from napari_scsc.plugin.plots.panel import Panel
-from napari_scsc.plugin.plots.progress import ProgressPanel
-from napari_scsc.plugin.plots.weights import WeightPanel
+from napari_scsc.plugin.plots.plot_buttons import PlotButtons, ask_path
+from napari_scsc.plugin.plots.plot_content import Array, PlotContent, ColumnRanking, PlottedBank, make_plot_content
+from napari_scsc.plugin.plots.explain_tab import ExplainTab
+from napari_scsc.plugin.plots.plot_export import write_table
+from napari_scsc.plugin.plots.filter_tab import FilterTab
+from napari_scsc.plugin.plots.plot_tab import PlotTab
+from napari_scsc.plugin.plots.progress_tab import ProgressTab
+from napari_scsc.plugin.plots.weight_tab import WeightTab
 
 if TYPE_CHECKING:
     from napari_scsc.restore.explain import Explanation
@@ -56,19 +56,19 @@ class Plots(QWidget):
         self.redraws = 0  # for whoever wants to know what the plots cost
         self._n_joint: int | None = None
         self._labels: tuple[str, ...] | None = None
-        self._source: Source | None = None
-        self._ranking = Ranking()
-        self._content: Content | None = None
+        self._source: PlottedBank | None = None
+        self._ranking = ColumnRanking()
+        self._content: PlotContent | None = None
         self._drawn_at = -math.inf
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
         self._timer.timeout.connect(self._redraw)
 
-        self.filters = FilterPanel()
-        self.weights = WeightPanel()
-        self.progress = ProgressPanel()
-        self.explain = ExplainPanel()
-        self._panels: tuple[Panel, ...] = (self.filters, self.weights, self.progress, self.explain)
+        self.filters = FilterTab()
+        self.weights = WeightTab()
+        self.progress = ProgressTab()
+        self.explain = ExplainTab()
+        self._panels: tuple[PlotTab, ...] = (self.filters, self.weights, self.progress, self.explain)
         self._stale = set(range(len(self._panels)))
         self.tabs = QTabWidget()
         self.tabs.setDocumentMode(True)
@@ -77,7 +77,7 @@ class Plots(QWidget):
         for panel in self._panels:
             self.tabs.setTabToolTip(self.tabs.addTab(panel, panel.title), panel.tip)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Expanding)
-        self.buttons = Buttons()
+        self.buttons = PlotButtons()
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
@@ -135,7 +135,7 @@ class Plots(QWidget):
         update : SampleUpdate
             From ``iter_fit``. Its arrays are kept and not copied: nobody may write to them.
         """
-        self._source = Source(update.B, update.W, update.use)
+        self._source = PlottedBank(update.B, update.W, update.use)
         self.progress.append(update)
         self._renew()
 
@@ -159,7 +159,7 @@ class Plots(QWidget):
             )
         known = self._source
         if weights is not None or known is None or not np.array_equal(known.filters, filters):
-            self._source = Source(filters, weights)
+            self._source = PlottedBank(filters, weights)
         self.set_axes(n_joint, labels)
 
     def show_explanation(self, explanation: Explanation | None) -> None:
@@ -171,7 +171,7 @@ class Plots(QWidget):
     def clear(self) -> None:
         """Forget everything that was shown."""
         self._source = None
-        self._ranking = Ranking()
+        self._ranking = ColumnRanking()
         self._n_joint = self._labels = None
         self.progress.forget()
         self.explain.explain(None, None)
@@ -236,7 +236,7 @@ class Plots(QWidget):
     # --- drawing --------------------------------------------------------------------------------
 
     @property
-    def _panel(self) -> Panel:
+    def _panel(self) -> PlotTab:
         """The tab that is to be seen."""
         index: int = self.tabs.currentIndex()
         return self._panels[index]
@@ -281,10 +281,10 @@ class Plots(QWidget):
         self.buttons.allow(self._panel.no_layer(content), nothing)
         self.buttons.to_layer.setVisible(self._panel.is_picture)
 
-    def _current(self) -> Content | None:
+    def _current(self) -> PlotContent | None:
         """The newest content, made when it is wanted and not when it arrives."""
         if self._content is None and self._source is not None:
-            self._content = make_content(self._source, self._ranking, self._n_joint, self._labels)
+            self._content = make_plot_content(self._source, self._ranking, self._n_joint, self._labels)
         return self._content
 
     def _recolour(self) -> None:

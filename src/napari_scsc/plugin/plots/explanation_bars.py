@@ -1,4 +1,4 @@
-"""Bars around zero in a list: a coloured one before a grey one."""
+"""ExplanationBars around zero in a list: a coloured one before a grey one."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from qtpy.QtCore import QLineF, QModelIndex, QRectF
 from qtpy.QtGui import QColor, QPainter, QPen
 from qtpy.QtWidgets import QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
-from napari_scsc.plugin.plots import theme
-from napari_scsc.plugin.plots.lines import Line
+from napari_scsc.plugin.plots import plot_theme as theme
+from napari_scsc.plugin.plots.explanation_lines import ExplanationLine
 
 BARS = 1
 """The column of the list that has the bars."""
@@ -18,16 +18,16 @@ _THICK, _THIN = 16, 8  # of the source, and of the result before it
 _MARGIN = 4
 
 
-class Bars(QStyledItemDelegate):
+class ExplanationBars(QStyledItemDelegate):
     """Draws the lines of an explanation into a list; the chosen one has a background."""
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
         self.chosen = 0
-        self._lines: Sequence[Line] = ()
+        self._lines: Sequence[ExplanationLine] = ()
         self._scale = 1.0
 
-    def show_lines(self, lines: Sequence[Line], scale: float) -> None:
+    def show_lines(self, lines: Sequence[ExplanationLine], scale: float) -> None:
         """Draw these lines; a full bar stands for ``scale``."""
         self._lines, self._scale = lines, scale
 
@@ -47,7 +47,7 @@ class Bars(QStyledItemDelegate):
             super().paint(painter, option, index)
 
     def _paint_bars(
-        self, painter: QPainter, option: QStyleOptionViewItem, line: Line, back: QColor
+        self, painter: QPainter, option: QStyleOptionViewItem, line: ExplanationLine, back: QColor
     ) -> None:
         palette, room = option.palette, QRectF(option.rect).adjusted(_MARGIN, 0, -_MARGIN, 0)
         if line.before is not None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from napari_scsc.plugin.plots.content import Content
+from napari_scsc.plugin.plots.plot_content import PlotContent
 
 if TYPE_CHECKING:
     from napari_scsc.restore.explain import Explanation
@@ -18,7 +18,7 @@ _NOTHING = 0.005  # of the scale: less than a pixel of a bar
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ExplanationLine:
     """What one filter, or several together, add to the pixel.
 
     Attributes
@@ -42,7 +42,7 @@ class Line:
     mean: bool = False
 
 
-def lines_of(explanation: Explanation, content: Content | None) -> list[Line]:
+def lines_of(explanation: Explanation, content: PlotContent | None) -> list[ExplanationLine]:
     """The filters that add most, all others, and what no filter explains if that can be seen."""
     parts = np.nan_to_num(explanation.parts, posinf=0, neginf=0)
     known = explanation.parts_before
@@ -54,14 +54,14 @@ def lines_of(explanation: Explanation, content: Content | None) -> list[Line]:
     ]
     if others := len(parts) - count:
         lines.append(
-            Line(
+            ExplanationLine(
                 f"{others} other{'s' if others > 1 else ''}",
                 float(parts[count:].sum()),
                 None if before is None else float(before[count:].sum()),
             )
         )
     if abs(explanation.rest) > _NOTHING * scale_of(lines):
-        lines.append(Line("no filter", float(explanation.rest), rest_before(explanation)))
+        lines.append(ExplanationLine("no filter", float(explanation.rest), rest_before(explanation)))
     return lines
 
 
@@ -72,13 +72,13 @@ def rest_before(explanation: Explanation) -> float | None:
     return float(explanation.before - explanation.parts_before.sum())
 
 
-def _of_filter(number: int, part: float, before: float | None, content: Content | None) -> Line:
+def _of_filter(number: int, part: float, before: float | None, content: PlotContent | None) -> ExplanationLine:
     mean = content is not None and number < len(content.filters) and content.is_mean(number)
     name = f"B {number} (mean)" if mean else f"B {number}"
-    return Line(name, float(part), None if before is None else float(before), number, mean)
+    return ExplanationLine(name, float(part), None if before is None else float(before), number, mean)
 
 
-def scale_of(lines: list[Line]) -> float:
+def scale_of(lines: list[ExplanationLine]) -> float:
     """What a full bar stands for.
 
     A constant filter adds nearly all of the value: it does not count if there are others, which
@@ -88,7 +88,7 @@ def scale_of(lines: list[Line]) -> float:
     return _largest(detail) or _largest(lines) or 1.0
 
 
-def _largest(lines: list[Line]) -> float:
+def _largest(lines: list[ExplanationLine]) -> float:
     return max((abs(v) for line in lines for v in (line.part, line.before or 0.0)), default=0.0)
 
 

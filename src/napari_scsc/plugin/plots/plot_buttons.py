@@ -11,7 +11,7 @@ _SAVE = "Save what this tab shows, as a picture (.png) or a table (.csv)"
 _KINDS = {"Picture (*.png)": "png", "Table (*.csv)": "csv"}
 
 
-class Buttons(QWidget):
+class PlotButtons(QWidget):
     """To layer, and Save; grey with a reason where that cannot be done."""
 
     def __init__(self) -> None:
