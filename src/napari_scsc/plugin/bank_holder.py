@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from qtpy.QtCore import QObject, Signal
 
 from napari_scsc.data.axes import Axes
-from napari_scsc.io import readers
+from napari_scsc.errors import UserError
+from napari_scsc.io.readers import filter_labels
 from napari_scsc.model.bank import FilterBank
-from napari_scsc.plugin import layers, recipes
+from napari_scsc.plugin import layers
+from napari_scsc.plugin.plots import Plots
+from napari_scsc.plugin.requests import bank_fits
 
 
-class Filters(QObject):
+class BankHolder(QObject):
     """A filter bank or none yet, the lines of a script that make it, and the plots that show it.
 
     ``changed`` comes with every other bank, ``told`` with words on where it came from or went.
@@ -22,38 +26,39 @@ class Filters(QObject):
     changed = Signal()
     told = Signal(str)
 
-    def __init__(self, plots: Any, parent: QObject) -> None:
+    def __init__(self, plots: Plots, parent: QObject) -> None:
         super().__init__(parent)
-        self.bank: FilterBank | None = None
+        self._bank: FilterBank | None = None
         self._lines: list[str] = []
         self._names: dict[str, str] = {}  # of the layers in these lines, by their ids
         self._plots = plots
 
-    def take(
-        self,
-        bank: FilterBank | None,
-        lines: list[str],
-        learned: bool = False,
-        names: dict[str, str] | None = None,
-    ) -> None:
-        """Restore with these from now on; if they were just learned, the plots have followed.
+    @property
+    def bank(self) -> FilterBank | None:
+        """The filters that restore; None until some were learned or loaded."""
+        return self._bank
 
-        ``names`` are those of the layers that the lines speak of, by their ids.
+    @bank.setter
+    def bank(self, bank: FilterBank | None) -> None:
+        self._show(bank, ["bank = dock.bank"])
+
+    def take_learned(
+        self, bank: FilterBank, lines: list[str], sources: Iterable[layers.Snapshot]
+    ) -> None:
+        """Restore with filters that were just learned: the plots have followed already.
+
+        ``lines`` learn them again; they speak of the layers ``sources``.
         """
-        self.bank, self._lines, self._names = bank, lines, names or {}
-        if bank is None:
-            self._plots.clear()
-        elif not learned:
-            labels = readers.filter_labels(bank)[1:]
-            self._plots.show_bank(bank.filters, bank.n_joint, labels, weights=bank.weights)
+        names = {source.layer_id: source.name for source in sources}
+        self._bank, self._lines, self._names = bank, lines, names
         self.changed.emit()
 
     def lines(self, viewer_layers: Any) -> list[str]:
         """The lines of a script that make them, with the layers as they are called by now."""
-        present = {str(layer.unique_id): layer.name for layer in viewer_layers}
+        names_now = {str(layer.unique_id): layer.name for layer in viewer_layers}
         found = self._lines
-        for own, old in self._names.items():
-            new = present.get(own, old)
+        for layer_id, old in self._names.items():
+            new = names_now.get(layer_id, old)
             found = [x.replace(f"viewer.layers[{old!r}]", f"viewer.layers[{new!r}]") for x in found]
         return found
 
@@ -62,28 +67,38 @@ class Filters(QObject):
         bank = layers.bank_of(layer)
         if bank is not None and (self.bank is None or bank.id != self.bank.id):
             where = f"viewer.layers[{layer.name!r}].metadata[{layers.OURS!r}]['bank']"
-            self.take(bank, [f"bank = {where}"])
+            self._show(bank, [f"bank = {where}"])
             self.told.emit(f"{bank.n_base} filters from {layer.name}")
 
     def save(self, path: str | Path) -> None:
         """Write them to a file."""
         if self.bank is None:
-            raise ValueError("there are no filters yet: learn some first")
+            raise UserError("there are no filters yet: learn some first")
         self.bank.save(path)
         self.told.emit(f"{self.bank.n_base} filters saved as {Path(path).name}")
 
     def load(self, path: str | Path) -> None:
         """Read them from a file."""
         bank = FilterBank.load(path)
-        self.take(bank, [f"bank = FilterBank.load({str(path)!r})"])
+        self._show(bank, [f"bank = FilterBank.load({str(path)!r})"])
         self.told.emit(f"{bank.n_base} filters loaded from {Path(path).name}")
 
-    def fit(self, source: layers.Snapshot) -> bool:
-        """Whether they are there, and for images of that kind."""
-        return self.bank is not None and recipes.fits(self.bank, source)
+    def fits(self, source: layers.Snapshot) -> bool:
+        """Whether there are filters, and for images of that kind."""
+        return self.bank is not None and bank_fits(self.bank, source)
 
     def name_axes(self, axes: Axes) -> None:
         """Let the plots name the axes of what is learned: the joint ones, then the shift ones."""
         pairs = list(zip(axes.labels, axes.roles, strict=True))
         joint, shift = ([n for n, r in pairs if r == role] for role in ("joint", "shift"))
         self._plots.set_axes(len(joint), [*joint, *shift])
+
+    def _show(self, bank: FilterBank | None, lines: Sequence[str]) -> None:
+        """Restore with filters from elsewhere, or with none, and have the plots show them."""
+        self._bank, self._lines, self._names = bank, list(lines), {}
+        if bank is None:
+            self._plots.clear()
+        else:
+            labels = filter_labels(bank)[1:]
+            self._plots.show_bank(bank.filters, bank.n_joint, labels, weights=bank.weights)
+        self.changed.emit()

@@ -12,9 +12,9 @@ from napari_scsc.data import measures
 from napari_scsc.data.image import wrap_image
 from napari_scsc.plugin import layers
 from napari_scsc.plugin.jobs import Background
-from napari_scsc.plugin.parts import LayerChoice, Section, label
-from napari_scsc.plugin.restore_section import NO_LAYER
-from napari_scsc.plugin.restoring import Restoring
+from napari_scsc.plugin.result_layer import ResultLayer
+from napari_scsc.plugin.sections.form_widgets import LayerChoice, Section, make_label
+from napari_scsc.plugin.sections.restore_section import NO_LAYER
 
 KEY = "Shift-O"
 
@@ -25,7 +25,7 @@ class CompareSection(Section):
     def __init__(self, viewer: Any) -> None:
         super().__init__()
         self._viewer = viewer
-        self._shown: Restoring | None = None
+        self._shown: ResultLayer | None = None
         self._held: list[tuple[Any, bool]] = []  # layers, and whether they were visible
         self.reference = ComboBox(
             label="reference",
@@ -35,9 +35,9 @@ class CompareSection(Section):
         )
         self._chosen = LayerChoice(self.reference, viewer)
         self.reference.changed.connect(lambda _value: self.compare())
-        self._scores = label()
+        self._scores = make_label()
         self._scores.hide()
-        self.hold = self.button(
+        self.hold = self.make_button(
             "Hold to see the original", f"The results are hidden while you hold it, or {KEY}"
         )
         self.hold.pressed.connect(lambda: self.show_original(True))
@@ -49,7 +49,7 @@ class CompareSection(Section):
         self.fill(self.hold, self.reference, self._scores)
         self.show_result(None)
 
-    def show_result(self, restored: Restoring | None) -> None:
+    def show_result(self, restored: ResultLayer | None) -> None:
         """Be about that result from now on."""
         self._shown = restored
         self.hold.setEnabled(self._result() is not None)
@@ -78,7 +78,7 @@ class CompareSection(Section):
         result = self._result()
         if result is None or name in (None, NO_LAYER) or name not in self._viewer.layers:
             return
-        if self._shown is not None and self._shown.preview:  # a part of the image only
+        if self._shown is not None and self._shown.is_preview:  # a part of the image only
             return
         pair = (result.data, self._viewer.layers[name].data)
 
@@ -91,14 +91,14 @@ class CompareSection(Section):
 
         self._measuring.run(measure, self._say)
 
-    def show_original(self, yes: bool) -> None:
+    def show_original(self, shown: bool) -> None:
         """Show the original and none of its results, or all as it was before."""
-        if not yes:
+        if not shown:
             for layer, visible in self._held:
                 layer.visible = visible
             self._held = []
         elif not self._held and self._shown is not None and self._result() is not None:
-            source = self._shown.source.layer_id
+            source = self._shown.request.source.layer_id
             for layer in self._viewer.layers:
                 is_source = str(layer.unique_id) == source
                 if is_source or layers.source_of(layer) == source:
@@ -110,11 +110,11 @@ class CompareSection(Section):
         result = None if self._shown is None else self._shown.layer
         return result if result in self._viewer.layers else None
 
-    def show_residual(self, restored: Restoring) -> None:
+    def show_residual(self, restored: ResultLayer) -> None:
         """Add what was taken away as a layer, once it is computed."""
         if restored.layer is None:
             return
-        data, result = restored.source.data, restored.layer.data
+        data, result = restored.request.source.data, restored.layer.data
 
         def subtract() -> Any:
             before, after = (wrap_image(x).whole() for x in (data, result))
@@ -122,16 +122,12 @@ class CompareSection(Section):
 
         self._subtracting.run(subtract, lambda found: self._add_residual(restored, found))
 
-    def _add_residual(self, restored: Restoring, difference: Any) -> None:
-        arguments = layers.result_arguments(
-            restored.source, "residual", {"script": restored.script}
-        )
-        if not restored.source.looks["rgb"]:
+    def _add_residual(self, restored: ResultLayer, difference: Any) -> None:
+        source = restored.request.source
+        arguments = layers.result_arguments(source, "residual", {"script": restored.script})
+        if not source.looks["rgb"]:
             spread = float(np.nanstd(difference)) or 1.0
             arguments |= {"contrast_limits": (-3 * spread, 3 * spread), "colormap": "gray"}
-        old = layers.find_result(self._viewer.layers, restored.source.layer_id, "residual")
-        if old is not None:
-            self._viewer.layers.remove(old)
         self._viewer.add_image(difference, **{**arguments, "visible": False})
 
     def _images(self, _widget: Any = None) -> list[str]:

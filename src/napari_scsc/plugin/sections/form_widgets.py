@@ -1,4 +1,4 @@
-"""Small parts that the sections of the dock are made of."""
+"""Widgets that the sections of the dock are made of."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ from qtpy.QtWidgets import (
 class Section(QWidget):
     """A part of the dock. What goes wrong in it is told by ``failed``, not raised into Qt."""
 
-    failed = Signal(object)  # the exception
+    failed = Signal(object)
+    """Brings the exception."""
 
     def attempt(self, action: Callable[[], None]) -> None:
         """Do what a button asks for."""
@@ -34,7 +35,9 @@ class Section(QWidget):
         except Exception as error:  # the user is told, whatever it was
             self.failed.emit(error)
 
-    def button(self, text: str, tip: str, action: Callable[[], None] | None = None) -> QPushButton:
+    def make_button(
+        self, text: str, tip: str, action: Callable[[], None] | None = None
+    ) -> QPushButton:
         """Make a button that does something."""
         button = QPushButton(text)
         button.setToolTip(tip)
@@ -101,7 +104,7 @@ class Fold(QWidget):
         self.head.setAccessibleName(f"{self._title}, {'unfolded' if unfolded else 'folded'}")
 
 
-def number(name: str, most: float, at_zero: str, tip: str) -> FloatSpinBox:
+def make_number_field(name: str, most: float, at_zero: str, tip: str) -> FloatSpinBox:
     """A field for a positive number of any size; at zero it says what that means."""
     field = FloatSpinBox(label=name, min=0, max=most, tooltip=tip)
     box: Any = field.native
@@ -122,19 +125,19 @@ class LayerChoice:
     def reset(self) -> None:
         """Read the names again."""
         chosen = self._chosen
-        there = chosen is not None and chosen in self._viewer.layers
+        is_open = chosen is not None and chosen in self._viewer.layers
         with self._box.changed.blocked():
             self._box.reset_choices()
-            if there and chosen.name in self._box.choices:
+            if is_open and chosen.name in self._box.choices:
                 self._box.value = chosen.name
-        if chosen is not None and not there:
+        if chosen is not None and not is_open:
             self._box.changed.emit(self._box.value)
 
     def _remember(self, name: Any) -> None:
         self._chosen = next((x for x in self._viewer.layers if x.name == name), None)
 
 
-def label(text: str = "") -> QLabel:
+def make_label(text: str = "") -> QLabel:
     """Text that wraps."""
     made = QLabel(text)
     made.setWordWrap(True)
@@ -142,7 +145,7 @@ def label(text: str = "") -> QLabel:
     return made
 
 
-def row(*widgets: QWidget) -> QWidget:
+def make_row(*widgets: QWidget) -> QWidget:
     """Widgets side by side."""
     box = QWidget()
     line = QHBoxLayout(box)
@@ -177,16 +180,20 @@ def stack(box: QWidget, *parts: Any) -> None:
             name = QLabel(part.label)
             name.setToolTip(part.tooltip or "")
             name.setBuddy(part.native)
-            for inner in part.native.findChildren(
-                QSlider
-            ):  # which has the focus, not what is around
-                inner.setAccessibleName(part.label)
+            for slider in part.native.findChildren(QSlider):  # it has the focus, not its frame
+                slider.setAccessibleName(part.label)
             form.addRow(name, part.native)
 
 
-def show_field(field: Any, yes: bool, name: str | None = None) -> None:
+def show_field(field: Any, shown: bool, name: str | None = None) -> None:
     """Show or hide a field with its label, or call it something else."""
     form: Any = field.native.parentWidget().layout()
-    form.setRowVisible(field.native, yes)
+    form.setRowVisible(field.native, shown)
     if name is not None:
         form.labelForField(field.native).setText(name)
+
+
+def allow(button: QPushButton, tip: str, refusal: str) -> None:
+    """Let a button be pressed, with a tip, unless there is a refusal: then that is its tip."""
+    button.setEnabled(not refusal)
+    button.setToolTip(refusal or tip)

@@ -7,21 +7,29 @@ from typing import Any
 from magicgui.widgets import CheckBox, ComboBox, SpinBox
 from qtpy.QtCore import Signal
 
-from napari_scsc.data.axes import Axes
 from napari_scsc.model.bank import FilterBank
-from napari_scsc.plugin import recipes
-from napari_scsc.plugin.parts import Fold, Section, label, number, row
+from napari_scsc.plugin.layers import Snapshot
 from napari_scsc.plugin.plots import Plots
+from napari_scsc.plugin.requests import LearnRequest
+from napari_scsc.plugin.sections.form_widgets import (
+    Fold,
+    Section,
+    allow,
+    make_label,
+    make_number_field,
+    make_row,
+)
 
 _TILES = {"quick": 8, "balanced": 16, "thorough": 64}
-_OF_BANK = ("n_base", "filter_shape", "n_filters")
+_KNOWN_OF_BANKS = ("n_base", "filter_shape", "n_filters")  # what a bank says itself
 _MODELS = {"orthonormal (restores best)": "lattice", "the paper's (SCSC)": "paper"}
 
 
 class LearnSection(Section):
     """Effort first, the paper's parameters folded away, and the live plots."""
 
-    wanted = Signal()  # the button was pressed
+    wanted = Signal()
+    """The button was pressed."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -39,10 +47,10 @@ class LearnSection(Section):
             tooltip="Leave it as it is to restore. The paper's model is there for comparison: each "
             "sample mixes its few base filters B into many by weights W of its own",
         )
-        self.n_base = _whole("base filters", 1000, "How many base filters to learn (R)")
-        self.filter_size = _whole("filter size", 64, "Pixels along a side of a filter")
-        self.n_filters = _whole("filters", 1000, "How many filters each sample mixes (K)")
-        self.sparsity = number(
+        self.n_base = _count_field("base filters", 1000, "How many base filters to learn (R)")
+        self.filter_size = _count_field("filter size", 64, "Pixels along a side of a filter")
+        self.n_filters = _count_field("filters", 1000, "How many filters each sample mixes (K)")
+        self.sparsity = make_number_field(
             "sparsity",
             100,
             "auto",
@@ -67,13 +75,11 @@ class LearnSection(Section):
             tooltip="Add the ticked layers to what was learned before, instead of starting anew",
         )
         self.model.changed.connect(self._model_changed)
-        self.start = self.button(
-            "Learn", "Learn base filters B from the ticked layers", self.wanted.emit
-        )
+        self.start = self.make_button("Learn", "", self.wanted.emit)
         self.plots = Plots()
         advanced = Fold(
             "advanced",
-            label("0 stands for what suits the data."),
+            make_label("0 stands for what suits the data."),
             self.model,
             self.n_base,
             self.filter_size,
@@ -84,10 +90,11 @@ class LearnSection(Section):
             self.seed,
             self.go_on,
         )
-        self.fill(self.effort, advanced, row(self.start), self.plots)
+        self.fill(self.effort, advanced, make_row(self.start), self.plots)
         self._model_changed()
+        self._first_values = self._values()
 
-    def request(self, axes: Axes, bank: FilterBank | None) -> recipes.Learn:
+    def request(self, sources: list[Snapshot], bank: FilterBank | None) -> LearnRequest:
         """What the fields ask for; ``bank`` is what there is to continue."""
         options: dict[str, Any] = {
             "n_base": self.n_base.value,
@@ -96,7 +103,8 @@ class LearnSection(Section):
             "seed": self.seed.value,
         }
         if self.filter_size.value:
-            options["filter_shape"] = (self.filter_size.value,) * axes.count("shift")
+            lengths = (self.filter_size.value,) * sources[0].axes.count("shift")
+            options["filter_shape"] = lengths
         if self.is_paper:
             options |= {
                 "model": "paper",
@@ -104,11 +112,35 @@ class LearnSection(Section):
                 "beta": self.sparsity.value,
                 "ball": self.ball.value,
             }
-        before = bank if self.go_on.value else None
-        if before is not None:  # which has its own
-            options = {k: v for k, v in options.items() if k not in _OF_BANK}
+        continued = bank if self.go_on.value else None
+        if continued is not None:
+            options = {k: v for k, v in options.items() if k not in _KNOWN_OF_BANKS}
         given = {k: v for k, v in options.items() if v or k == "seed"}
-        return recipes.Learn(axes, given, before)
+        return LearnRequest(tuple(sources), given, continued)
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether the user asks for other filters than a restoration learns by itself."""
+        return self._values() != self._first_values
+
+    def show_refusal(self, refusal: str) -> None:
+        """Let the button be pressed, or say why it cannot be."""
+        allow(self.start, "Learn base filters (B) from the ticked layers", refusal)
+
+    def _values(self) -> list[Any]:
+        """All but the seed, which a restoration has too."""
+        fields = (
+            self.effort,
+            self.model,
+            self.n_base,
+            self.filter_size,
+            self.n_filters,
+            self.sparsity,
+            self.ball,
+            self.passes,
+            self.go_on,
+        )
+        return [field.value for field in fields]
 
     @property
     def is_paper(self) -> bool:
@@ -120,5 +152,5 @@ class LearnSection(Section):
             field.enabled = self.is_paper
 
 
-def _whole(name: str, most: int, tip: str) -> SpinBox:
+def _count_field(name: str, most: int, tip: str) -> SpinBox:
     return SpinBox(label=name, min=0, max=most, tooltip=f"{tip}. 0: what suits the data")

@@ -10,30 +10,42 @@ from magicgui.widgets import CheckBox, ComboBox, FloatSlider
 from napari.layers import Image, Labels, Shapes
 from qtpy.QtCore import QTimer, Signal
 
-from napari_scsc.choices import QUALITIES
+from napari_scsc._types import Array
 from napari_scsc.data.image import wrap_image
+from napari_scsc.errors import UserError
 from napari_scsc.model.bank import FilterBank
 from napari_scsc.noise.model import Noise
-from napari_scsc.plugin import layers, recipes
+from napari_scsc.plugin import layers
 from napari_scsc.plugin.layers import Snapshot
-from napari_scsc.plugin.parts import Fold, LayerChoice, Section, label, number, row, show_field
+from napari_scsc.plugin.requests import RestoreRequest, RestoreTask, bank_fits
+from napari_scsc.plugin.sections.form_widgets import (
+    Fold,
+    LayerChoice,
+    Section,
+    allow,
+    make_label,
+    make_number_field,
+    make_row,
+    show_field,
+)
+from napari_scsc.restore.quality import QUALITIES
 
 NO_LAYER = "no layer"
-_TASKS = {"Denoise": "denoised", "Inpaint": "filled"}
+_TASKS: dict[str, RestoreTask] = {"Denoise": "denoise", "Inpaint": "inpaint"}
 _METHODS = {"groups of similar patches": "scsc", "the paper's code": "scsc-paper"}
 
 
 class RestoreSection(Section):
     """The task, the noise and its strength, and the masks.
 
-    ``task_changed`` and ``strength_moved`` say what their names say; ``preview_wanted`` that the
-    button was pressed.
+    ``task_changed`` and ``strength_moved`` say what their names say; ``cost_changed`` comes with
+    every other task, quality or method, ``preview_wanted`` when the button was pressed.
     """
 
     task_changed = Signal()
     preview_wanted = Signal()
     strength_moved = Signal()
-    quality_changed = Signal()
+    cost_changed = Signal()
 
     def __init__(self, viewer: Any) -> None:
         super().__init__()
@@ -50,14 +62,14 @@ class RestoreSection(Section):
             tooltip="What to spend: fast, balanced and best take about 1 : 3 : 8 in time; a draft "
             "takes next to none, and is good for a look at a large volume",
         )
-        self.sigma = number(
+        self.sigma = make_number_field(
             "noise",
             1e12,
             "auto",
             "sigma, the standard deviation of the noise in the units of the image. auto: estimated "
             "when denoising; none when inpainting, where known values are kept as they are",
         )
-        self._noise = label()
+        self._noise = make_label()
         self.strength = FloatSlider(
             label="strength",
             min=0.2,
@@ -92,12 +104,9 @@ class RestoreSection(Section):
         self.strength.changed.connect(lambda _value: self._redo.start())
         self.sigma.changed.connect(self._sigma_changed)
         self.task.changed.connect(lambda _value: self._task_changed())
-        self.quality.changed.connect(lambda _value: self.quality_changed.emit())
-        self.preview = self.button(
-            "Preview",
-            "Restore what is in view, quickly; again whenever the strength changes",
-            self.preview_wanted.emit,
-        )
+        for choice in (self.quality, self.method):
+            choice.changed.connect(lambda _value: self.cost_changed.emit())
+        self.preview = self.make_button("Preview", "", self.preview_wanted.emit)
         self.fill(
             self.task,
             self.quality,
@@ -106,7 +115,7 @@ class RestoreSection(Section):
             self.strength,
             self.missing_layer,
             self.saturated,
-            row(self.preview),
+            make_row(self.preview),
             Fold("advanced", self.method, self.residual),
         )
         self._noise.hide()
@@ -123,11 +132,25 @@ class RestoreSection(Section):
         """Read the layers that may be masks again."""
         self._mask.reset()
 
+    @property
+    def task_name(self) -> RestoreTask:
+        """The task, as the function that does it is called."""
+        return _TASKS[self.task.value]
+
+    @property
+    def method_name(self) -> str:
+        """The method, as scripts call it."""
+        return _METHODS[self.method.value]
+
     def request(
-        self, source: Snapshot, bank: FilterBank | None, seed: int, threads: int | None
-    ) -> recipes.Restore:
-        """What the fields ask for; the bank is used if it suits the source."""
-        fits = bank is not None and recipes.fits(bank, source)
+        self,
+        layer: Image,
+        source: Snapshot,
+        bank: FilterBank | None,
+        seed: int,
+        threads: int | None,
+    ) -> RestoreRequest:
+        """What the fields ask for with a layer; the bank is used if it suits it."""
         options: dict[str, Any] = {
             "strength": self.strength.value,
             "quality": self.quality.value,
@@ -135,37 +158,40 @@ class RestoreSection(Section):
         }
         if self.sigma.value:
             options["sigma"] = self.sigma.value
-        if _METHODS[self.method.value] != "scsc":
-            options["method"] = _METHODS[self.method.value]
-        return recipes.Restore(self.wanted, source.axes, options, bank if fits else None, threads)
+        if self.method_name != DEFAULT_METHOD:
+            options["method"] = self.method_name
+        return RestoreRequest(
+            self.task_name,
+            source,
+            options,
+            bank if bank is not None and bank_fits(bank, source) else None,
+            threads,
+            self._missing_in(layer),
+            tuple(self._mask_expressions(source.name)),
+        )
 
-    def missing(self, image: Image) -> Callable[[], Any]:
-        """What says where the image is missing, all together: to be called in the worker."""
+    def _missing_in(self, image: Image) -> Callable[[], Array | None]:
+        """What says where the image is missing; what is drawn by now is taken at once."""
         if not self.inpaints:
             return lambda: None
-        drawn = self._mask_layer()
-        found = None if drawn is None else layers.missing_from(drawn, image)
+        mask = self._mask_layer()
+        drawn = None if mask is None else layers.missing_from(mask, image)
         data = image.data if self.saturated.value else None
         may_hold_nan = wrap_image(image.data).dtype.kind == "f"
-        if found is None and data is None and not may_hold_nan:
-            raise ValueError(
+        if drawn is None and data is None and not may_hold_nan:
+            raise UserError(
                 "nothing is marked as missing: choose a Labels or Shapes layer as the mask"
             )
 
-        def together() -> Any:
-            masks = [] if found is None else [found]
+        def find() -> Array | None:
+            masks = [] if drawn is None else [drawn]
             if data is not None:
                 masks.append(layers.saturated(data))
             return np.logical_or.reduce(masks) if masks else None
 
-        return together
+        return find
 
-    @property
-    def wanted(self) -> str:
-        """What a result of the task is called."""
-        return _TASKS[self.task.value]
-
-    def mask_words(self, name: str) -> list[str]:
+    def _mask_expressions(self, name: str) -> list[str]:
         """The same as expressions for a script about the layer of that name."""
         words = []
         if self.inpaints:
@@ -175,6 +201,11 @@ class RestoreSection(Section):
             if self.saturated.value:
                 words.append("saturated(image)")
         return words
+
+    def show_refusal(self, refusal: str) -> None:
+        """Let the button of the preview be pressed, or say why it cannot be."""
+        tip = "Restore what is in view, quickly; again whenever the strength changes"
+        allow(self.preview, tip, refusal)
 
     def show_noise(self, noise: Noise | None) -> None:
         """Say what noise was found; what the user gave needs no telling."""
@@ -211,6 +242,7 @@ class RestoreSection(Section):
         self.sigma.native.setSpecialValueText("none" if self.inpaints else "auto")
         self._sigma_changed()
         self.task_changed.emit()
+        self.cost_changed.emit()
 
     def _sigma_changed(self, _value: Any = None) -> None:
         # Where nothing is known to be noise, there is nothing to be stronger or weaker about.

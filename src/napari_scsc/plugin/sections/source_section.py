@@ -10,12 +10,16 @@ from napari.layers import Image
 from qtpy.QtCore import Qt, QTimer, Signal
 from qtpy.QtWidgets import QListWidget, QListWidgetItem
 
+from napari_scsc.choices import Quality
 from napari_scsc.data.axes import PRESETS, Axes, Role
 from napari_scsc.data.image import wrap_image
-from napari_scsc.plugin import layers, recipes
-from napari_scsc.plugin.parts import Fold, Section, label, show_field
+from napari_scsc.errors import UserError
+from napari_scsc.plugin import layers
+from napari_scsc.plugin.cost import cost_words, describe, find_cost
 from napari_scsc.plugin.preferences import Preferences
-from napari_scsc.plugin.restoring import folder_for
+from napari_scsc.plugin.requests import RestoreTask
+from napari_scsc.plugin.sections.form_widgets import Fold, Section, make_label, show_field
+from napari_scsc.plugin.wording import say
 from napari_scsc.restore.options import cores
 
 _WORDS: dict[Role, str] = {"shift": "slide", "joint": "span", "sample": "separate"}
@@ -58,7 +62,7 @@ class SourceSection(Section):
         self.kind.changed.connect(self._kind_changed)
         self._boxes = [self._axis_box(i) for i in range(_MOST_AXES)]
         self._axes_fold = Fold("axes", *self._boxes)
-        self._about = label()
+        self._about = make_label()
         self.fill(self._list, self.kind, self._axes_fold, self._about)
 
     # --- for the dock ---------------------------------------------------------------------------
@@ -78,11 +82,15 @@ class SourceSection(Section):
         self._follow_each([])
 
     def ticked(self) -> list[Image]:
-        """The ticked layers; ValueError says what to do if there are none."""
+        """The ticked layers; UserError says what to do if there are none."""
         by_id = {str(layer.unique_id): layer for layer in self._viewer.layers}
-        found = [by_id[own] for own, item in self._items() if _is_ticked(item) and own in by_id]
+        found = [
+            by_id[layer_id]
+            for layer_id, item in self._items()
+            if _is_ticked(item) and layer_id in by_id
+        ]
         if not found:
-            raise ValueError(
+            raise UserError(
                 "tick an image layer under Source"
                 if self._list.count()
                 else "open an image first (Labels and Shapes are no images), or try "
@@ -94,40 +102,49 @@ class SourceSection(Section):
     def sources(self) -> list[str]:
         """Names of the ticked layers."""
         names = {str(layer.unique_id): layer.name for layer in self._viewer.layers}
-        return [names[own] for own, item in self._items() if _is_ticked(item) and own in names]
+        return [
+            names[layer_id]
+            for layer_id, item in self._items()
+            if _is_ticked(item) and layer_id in names
+        ]
 
     @sources.setter
     def sources(self, names: list[str]) -> None:
         known = {item.text() for _, item in self._items()}
         for name in names:
             if name not in known:
-                raise ValueError(f"no image layer is called {name!r}: there are {sorted(known)}")
+                raise UserError(f"no image layer is called {name!r}: there are {sorted(known)}")
         for _, item in self._items():
             state = Qt.CheckState.Checked if item.text() in names else Qt.CheckState.Unchecked
             item.setCheckState(state)
         self._by_hand = True  # also if they were ticked already
 
     def axes_of(self, layer: Image) -> Axes:
-        """What the axes of a layer are; ValueError says what has to be told."""
+        """What the axes of a layer are; UserError says what has to be told."""
         shape = wrap_image(layer.data).shape
         chosen = self._chosen.get(str(layer.unique_id))
         if chosen is not None and len(chosen.labels) == len(shape):
             return chosen
         preset = PRESETS.get(self.kind.value)
         if preset is None:
-            found = layers.guess(layer)
+            found = layers.guess_axes(layer)
             if found.count("shift") > 3:
-                raise ValueError(
+                raise UserError(
                     f"filters slide along up to three axes, and {layer.name} has "
                     f"{', '.join(found.labels)}: set one of them to separate or span"
                 )
             return found
         if len(preset.labels) != len(shape):
-            raise ValueError(
+            raise UserError(
                 f"a layer of the kind {preset.kind} has the axes {', '.join(preset.labels)}, but "
                 f"{layer.name} has {len(shape)} ({_lengths(shape)}): choose another kind"
             )
         return preset
+
+    @property
+    def axes(self) -> Axes:
+        """What the axes of the layer that is restored are."""
+        return self.first()[1].axes
 
     def problem(self) -> str:
         """Why nothing can be learned from or restored yet; empty if it can."""
@@ -135,24 +152,30 @@ class SourceSection(Section):
             for layer in self.ticked():
                 self.axes_of(layer)
         except (ValueError, TypeError) as error:
-            return str(error)
+            return say(error)
         return ""
 
     def snapshots(self) -> list[layers.Snapshot]:
         """The ticked layers as they are now."""
-        return [layers.snapshot(layer, self.axes_of(layer)) for layer in self.ticked()]
+        return [layers.take_snapshot(layer, self.axes_of(layer)) for layer in self.ticked()]
 
-    def show_cost(self, task: str, quality: Any, wishes: Preferences) -> None:
+    def first(self) -> tuple[Image, layers.Snapshot]:
+        """The layer that is restored, and what it is now."""
+        layer = self.ticked()[0]
+        return layer, layers.take_snapshot(layer, self.axes_of(layer))
+
+    def show_cost(
+        self, task: RestoreTask, quality: Quality, method: str, wishes: Preferences
+    ) -> None:
         """Say what the first ticked layer is, and what restoring it takes."""
         problem = self.problem()
         if problem:
             self._about.setText(problem)
             return
-        layer = self.ticked()[0]
-        axes = self.axes_of(layer)
-        threads, on_disk = wishes.threads or cores(), folder_for(layer.data, wishes) is not None
-        cost = recipes.cost(layer.data, axes, task, quality, threads, on_disk)
-        self._about.setText(f"{recipes.describe(layer.data, axes)}\n{cost.words}")
+        _, source = self.first()
+        cost = find_cost(source, task, quality, method, wishes)
+        words = cost_words(cost, wishes.threads or cores())
+        self._about.setText(f"{describe(source)}\n{words}")
 
     @property
     def about(self) -> str:
@@ -163,7 +186,7 @@ class SourceSection(Section):
 
     def list_layers(self, _event: Any = None) -> None:
         """Show the image layers that are there now, the ticked ones still ticked."""
-        ticked = {own for own, item in self._items() if _is_ticked(item)}
+        ticked = {layer_id for layer_id, item in self._items() if _is_ticked(item)}
         images = [
             layer
             for layer in self._viewer.layers
@@ -173,18 +196,19 @@ class SourceSection(Section):
         if not ticked & set(ids) or not self._by_hand:
             self._by_hand = False
             ticked = set(ids[-1:])
-        if ids and ids == [own for own, _ in self._items()]:
+        if ids and ids == [layer_id for layer_id, _ in self._items()]:
             self._follow_each(list(self._viewer.layers))
             self.others_changed.emit()
             return
         self._list.blockSignals(True)
         self._list.clear()
-        for layer, own in zip(images, ids, strict=True):
+        for layer, layer_id in zip(images, ids, strict=True):
             item = QListWidgetItem(layer.name)
             item.setToolTip(layer.name)
             item.setFlags(item.flags() | Qt.ItemFlag.ItemIsUserCheckable)
-            item.setData(Qt.ItemDataRole.UserRole, own)
-            item.setCheckState(Qt.CheckState.Checked if own in ticked else Qt.CheckState.Unchecked)
+            item.setData(Qt.ItemDataRole.UserRole, layer_id)
+            is_ticked = layer_id in ticked
+            item.setCheckState(Qt.CheckState.Checked if is_ticked else Qt.CheckState.Unchecked)
             self._list.addItem(item)
         self._list.blockSignals(False)
         rows = min(len(images), _MOST_ROWS)
@@ -207,8 +231,8 @@ class SourceSection(Section):
     def _layer_changed(self, _event: Any = None) -> None:
         names = {str(layer.unique_id): layer.name for layer in self._viewer.layers}
         self._list.blockSignals(True)
-        for own, item in self._items():
-            item.setText(names.get(own, item.text()))
+        for layer_id, item in self._items():
+            item.setText(names.get(layer_id, item.text()))
             item.setToolTip(item.text())
         self._list.blockSignals(False)
         self._refresh()
@@ -255,8 +279,8 @@ class SourceSection(Section):
         try:
             axes = self.axes_of(layer)
         except ValueError:
-            return layers.fallback(shape, layer.rgb)
-        return axes if len(axes.labels) == len(shape) else layers.fallback(shape, layer.rgb)
+            return layers.fallback_axes(shape, layer.rgb)
+        return axes if len(axes.labels) == len(shape) else layers.fallback_axes(shape, layer.rgb)
 
     def _kind_changed(self, _value: Any = None) -> None:
         self._chosen.clear()
