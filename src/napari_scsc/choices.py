@@ -5,7 +5,7 @@ from __future__ import annotations
 KINDS = ("image", "rgb", "video", "stack", "multispectral", "light-field", "time-lapse")
 """Kinds of data; ``data/axes.py`` says what the axes of each are."""
 
-MODELS = ("lattice", "paper")
+MODELS = ("lattice", "paper", "ocsc")
 """What can be learned; ``learn/models.py``."""
 
 DRAWS = ("uniform", "structure")

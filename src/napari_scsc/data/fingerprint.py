@@ -22,7 +22,7 @@ def digest(source: ImageSamples, *, whole: bool = True) -> str:
     tiles must do, and the size and the time of the file where that is known.
     """
     found = hashlib.blake2b(digest_size=16)
-    source = source.alone()
+    source = source.without_cache()
     is_small = math.prod(source.image.shape) <= _WHOLE and not source.image.is_lazy
     if whole and is_small:
         places = draw_tiles(source, _WHOLE // 16, None, seed=0)

@@ -45,7 +45,7 @@ class ImageSamples:
     range: ValueRange
     _last: dict[str, tuple[Region, Array]] = field(default_factory=dict, repr=False, compare=False)
 
-    def alone(self) -> ImageSamples:
+    def without_cache(self) -> ImageSamples:
         """The same for one user: what it remembers of the last read is not for others."""
         return replace(self, _last={})
 
@@ -79,7 +79,7 @@ class ImageSamples:
         seen = self.range.n_known + self.range.n_nan + self.range.n_masked
         return seen == math.prod(self.image.shape)
 
-    def samples(self) -> list[tuple[int, ...]]:
+    def indices(self) -> list[tuple[int, ...]]:
         """The indices of the samples along the sample axes: one empty index if there are none."""
         return list(np.ndindex(*self._lengths("sample")))
 
@@ -234,7 +234,7 @@ def draw_tiles(
     """
     side = box_lengths(source.shift, n_values // source.n_joint)
     counts = [max(1, round(n / s)) for n, s in zip(source.shift, side, strict=True)]
-    indices = source.samples()
+    indices = source.indices()
     total = len(indices) * math.prod(counts)
     rng = np.random.default_rng([seed, 2])
     chosen = rng.permutation(total)[:most]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from napari_scsc.checks import check_float, check_int
-from napari_scsc.learn.models import MODELS, Lattice, Paper
-from napari_scsc.learn.request import Request
+from napari_scsc.errors import PathExistsError, PathNotFoundError, Remedy, UserError
+from napari_scsc.learn.models import MODELS, LearnableModel
+from napari_scsc.learn.plan import LearnPlan
 from napari_scsc.model.container import reporting_damage
 from napari_scsc.model.lattice import LatticeSCSC
 from napari_scsc.model.scsc import SCSC
@@ -17,96 +18,97 @@ from napari_scsc.noise.model import Noise
 
 
 @dataclass
-class Progress:
-    """What is known of a job, and how far it is."""
+class LearningState:
+    """What is known of the images of a plan, and how far learning is.
 
-    model: Lattice | Paper
+    Attributes
+    ----------
+    model : LearnableModel
+        What was learned.
+    noises : list of Noise
+        The noise of each image.
+    peak : float
+        Range of the first tiles in learning values, in dB: PSNR is understood as relative to it.
+    n_drawn, n_learned : int
+        Tiles that were drawn, and those of them that were learned from.
+    """
+
+    model: LearnableModel
     noises: list[Noise]
-    peak: float  # range of the first tiles, in dB above the noise
-    drawn: int = 0
+    peak: float
+    n_drawn: int = 0
     n_learned: int = 0
 
 
-class Keeper:
-    """Writes the state of a job to a file, and reads it."""
+class Checkpoint:
+    """Writes the state of learning to a file when it is time to, and reads it."""
 
-    def __init__(
-        self,
-        request: Request,
-        path: Path,
-        every: int | None,
-        every_seconds: float | None,
-        resume: bool,
-    ) -> None:
-        self._request = request
-        self._fingerprint = request.fingerprint()
-        self.path = path
-        self._every = None if every is None else check_int("every", every, 1)
-        if every_seconds is not None:
-            every_seconds = check_float("every_seconds", every_seconds, least=0)
-        self._seconds = every_seconds
-        self._kept, self._time = -1, time.monotonic()
-        self._progress = None
-        if not path.absolute().parent.is_dir():
-            raise FileNotFoundError(f"there is no folder for the checkpoint {path}")
-        if path.exists():
-            if not resume:
-                raise FileExistsError(
-                    f"{path} holds a run already: go on with it (resume=True), or remove it"
-                )
-            self._progress = self._read()
-
-    def progress(self) -> Progress | None:
+    def __init__(self, plan: LearnPlan) -> None:
+        options = plan.options
+        assert options.checkpoint is not None
+        self.path = Path(options.checkpoint)
+        self._plan = plan
+        self._every, self._every_seconds = options.every, options.every_seconds
+        self._written_at, self._time = -1, time.monotonic()
+        self.state: LearningState | None = None
         """How far an earlier run came, if there was one."""
-        return self._progress
+        if not self.path.absolute().parent.is_dir():
+            raise PathNotFoundError("there is no folder for the checkpoint", path=self.path)
+        if self.path.exists() and not options.resume:
+            raise PathExistsError("holds a run already", path=self.path, remedy=Remedy.RESUME)
+        self._fingerprint = plan.fingerprint()
+        if self.path.exists():
+            self.state = self._read()
 
-    def keep(self, progress: Progress, at_once: bool = False) -> None:
-        """Write the state, if it is time to, or at once if it has changed."""
-        if progress.n_learned == 0 or progress.drawn == self._kept:
+    def write(self, state: LearningState, at_once: bool = False) -> None:
+        """Write the state if it is time to, or at once if it has changed."""
+        if state.n_learned == 0 or state.n_drawn == self._written_at:
             return
-        tiles = progress.drawn - max(self._kept, 0)
+        tiles = state.n_drawn - max(self._written_at, 0)
         seconds = time.monotonic() - self._time
         if not (
             at_once
             or (self._every is not None and tiles >= self._every)
-            or (self._seconds is not None and seconds >= self._seconds)
+            or (self._every_seconds is not None and seconds >= self._every_seconds)
         ):
             return
         notes = {
             "request": self._fingerprint,
-            "noises": [asdict(noise) for noise in progress.noises],
-            "peak": progress.peak,
-            "drawn": progress.drawn,
-            "n_learned": progress.n_learned,
+            "noises": [noise.to_json() for noise in state.noises],
+            "peak": state.peak,
+            "drawn": state.n_drawn,
+            "n_learned": state.n_learned,
         }
-        progress.model.checkpoint(self.path, notes)
-        self._kept, self._time = progress.drawn, time.monotonic()
+        state.model.write_checkpoint(self.path, notes)
+        self._written_at, self._time = state.n_drawn, time.monotonic()
 
-    def _read(self) -> Progress:
-        request, path = self._request, self.path
-        notes = SCSC.notes(path) if request.model == "paper" else LatticeSCSC.notes(path)[0]
+    def _read(self) -> LearningState:
+        plan, path = self._plan, self.path
+        is_lattice = plan.options.model == "lattice"
+        notes = LatticeSCSC.notes(path)[0] if is_lattice else SCSC.notes(path)
         with reporting_damage(path):
-            theirs = dict(notes["request"])
-        mine = self._fingerprint
-        others = [name for name in mine if theirs.get(name) != mine[name]]
+            written = dict(notes["request"])
+        wanted = self._fingerprint
+        others = [name for name in wanted if written.get(name) != wanted[name]]
         if others:
-            raise ValueError(
-                f"{path} is the checkpoint of another job, for which "
-                f"{', '.join(_difference(name, theirs, mine) for name in others)}: "
-                "resume with the same arguments, or choose another file"
+            differences = ", ".join(_describe_difference(n, written, wanted) for n in others)
+            raise UserError(
+                f"is the checkpoint of another job, for which {differences}",
+                path=path,
+                remedy=Remedy.RESUME_WITH_SAME_ARGUMENTS,
             )
         with reporting_damage(path):
-            self._kept = check_int("drawn", notes["drawn"], 1, request.total)
-            return Progress(
-                model=MODELS[request.model].resume(request, path),
-                noises=[Noise(**{**n, "remarks": tuple(n["remarks"])}) for n in notes["noises"]],
+            self._written_at = check_int("drawn", notes["drawn"], 1, plan.n_tiles)
+            return LearningState(
+                model=MODELS[plan.options.model].resume(plan, path),
+                noises=[Noise.from_json(noise) for noise in notes["noises"]],
                 peak=check_float("peak", notes["peak"]),
-                drawn=self._kept,
+                n_drawn=self._written_at,
                 n_learned=check_int("n_learned", notes["n_learned"], 1),
             )
 
 
-def _difference(name: str, theirs: dict[str, Any], mine: dict[str, Any]) -> str:
-    if name in ("images", "chunks", "bank"):
+def _describe_difference(name: str, written: dict[str, Any], wanted: dict[str, Any]) -> str:
+    if name in ("images", "chunks", "bank", "values"):
         return f"the {name} differed"
-    return f"{name} was {theirs.get(name)!r} and not {mine[name]!r}"
+    return f"{name} was {written.get(name)!r} and not {wanted[name]!r}"

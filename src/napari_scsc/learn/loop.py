@@ -1,4 +1,7 @@
-"""Learn the base filters that restore, from tiles of images of any number and size."""
+"""The loop that learns: tiles of images become samples, and a model learns from them.
+
+``learn``, ``denoise`` and ``inpaint`` all learn here: the same image gives the same filters.
+"""
 
 from __future__ import annotations
 
@@ -11,55 +14,28 @@ from typing import Any
 
 import numpy as np
 
-from napari_scsc._types import Array, Region
+from napari_scsc._types import Array
 from napari_scsc.cancellation import Cancellation
-from napari_scsc.data.samples import ImageSamples, draw_tiles, open_samples
-from napari_scsc.errors import RunInterrupted
-from napari_scsc.learn.checkpoint import Keeper, Progress
-from napari_scsc.learn.models import MODELS, Lattice, in_noise_levels, shape_for
-from napari_scsc.learn.request import Request
-from napari_scsc.learn.sampler import (
-    is_usable,
-    read_ahead,
-    read_tiles,
-    tile_order,
-)
+from napari_scsc.data.samples import ImageSamples
+from napari_scsc.errors import Remedy, RunInterrupted, UserError
+from napari_scsc.learn.checkpoint import Checkpoint, LearningState
+from napari_scsc.learn.models import MODELS, LatticeModel, LearningValues, noise_level
+from napari_scsc.learn.plan import LearnPlan
+from napari_scsc.learn.sampler import read_ahead, read_tiles
 from napari_scsc.model.bank import FilterBank
-from napari_scsc.model.basis import mixtures_above_noise
-from napari_scsc.model.lattice import LatticeSCSC
 from napari_scsc.model.threads import Executor, ThreadExecutor
-from napari_scsc.noise.find import given_noise, noise_in_tiles
-from napari_scsc.noise.model import Noise
+from napari_scsc.noise.find import find_noise
 from napari_scsc.noise.working import WorkingValues
 from napari_scsc.run.executors import ClusterExecutor, ClusterFailed, ClusterOutOfMemory
-from napari_scsc.run.updates import LEARNING, RestoreUpdate, Updates
+from napari_scsc.run.updates import Finished, NoiseFound, RestoreUpdate, TileLearned, Updates
 
-_TILE_VALUES = 128 * 128  # of a tile that is learned from
-_SMALLEST_TILE = 48 * 48
-_FEWEST_TILES = 16
-TILES = 16  # of one image, in one pass
-_FIRST = 16  # tiles that are looked at before anything is learned
+_FIRST_TILES = 16  # looked at before anything is learned
 
-
-def _opened(image: Any, kind: Any, axes: Any, number: int, total: int) -> ImageSamples:
-    """One of the images; what is wrong with it says which one it is."""
-    try:
-        return open_samples(image, None, kind, axes)
-    except ValueError as error:
-        if total == 1:
-            raise
-        raise ValueError(f"image {number} of {total}: {error}") from error
-
-
-def _tile_points(source: ImageSamples) -> int:
-    """Points of a tile: fewer where the image is small, so that there is something to follow."""
-    pairs = zip(source.image.shape, source.axes.roles, strict=True)
-    points = math.prod(n for n, role in pairs if role != "joint") // _FEWEST_TILES
-    return min(max(points, _SMALLEST_TILE), _TILE_VALUES)
+Learning = Generator[RestoreUpdate, None, FilterBank]
 
 
 def executor_for(n_jobs: int | None, batch: int) -> Executor:
-    """Where tiles are coded."""
+    """Where tiles are coded: on so many threads, or unless given, on the cluster that is active."""
     if n_jobs is not None:
         return ThreadExecutor(n_jobs)
     cluster = ClusterExecutor.active()
@@ -68,6 +44,80 @@ def executor_for(n_jobs: int | None, batch: int) -> Executor:
     from dask.system import CPU_COUNT
 
     return ThreadExecutor(min(CPU_COUNT, batch))
+
+
+def carry_out(plan: LearnPlan, cancellation: Cancellation) -> Updates:
+    """Learn as planned, on the workers and with the checkpoint that the options name."""
+    checkpoint = None if plan.options.checkpoint is None else Checkpoint(plan)
+    executor = executor_for(plan.options.n_jobs, plan.options.batch)
+    return _carry_out(plan, executor, checkpoint, cancellation)
+
+
+def _carry_out(
+    plan: LearnPlan,
+    executor: Executor,
+    checkpoint: Checkpoint | None,
+    cancellation: Cancellation,
+) -> Updates:
+    try:
+        bank = yield from learn_planned(plan, executor, checkpoint, cancellation)
+    except ClusterFailed as error:
+        text, remedy = f"{error}; nothing was kept", Remedy.LEARN_WITH_CHECKPOINT
+        if checkpoint and checkpoint.path.exists():
+            text, remedy = f"{error}; {checkpoint.path} keeps what was learned", Remedy.RUN_AGAIN
+            if isinstance(error, ClusterOutOfMemory):
+                remedy = Remedy.CLUSTER_MEMORY
+        raise RunInterrupted(text, remedy=remedy) from error
+    yield Finished(bank, bank=bank)
+
+
+def learn_planned(
+    plan: LearnPlan,
+    executor: Executor,
+    checkpoint: Checkpoint | None,
+    cancellation: Cancellation,
+    share: float = 1.0,
+) -> Learning:
+    """Learn as planned; ``share`` is how much of the work of the caller that is."""
+    state = checkpoint.state if checkpoint else None
+    start = state.n_drawn if state else 0
+    tiles: Iterator[tuple[int, Any]] = read_tiles(
+        plan.images, plan.grids, plan.draws(start), executor, plan.options.draw
+    )
+    if state is None:
+        noises = list(plan.noises or [])
+        for samples in plan.images[len(noises) :]:
+            cancellation.check()
+            noises.append(find_noise(samples, plan.options.sigma))
+            yield NoiseFound(noises[-1], len(noises))
+        first = _read_first_tiles(plan, tiles, executor, cancellation)
+        tiles = itertools.chain([(tile.image, tile.tile) for tile in first], tiles)
+        state = _begin(plan, noises, first)
+        del first
+    else:
+        yield from (NoiseFound(noise, i) for i, noise in enumerate(state.noises, 1))
+    with closing(read_ahead(_make_batches(plan, state, tiles, executor))) as batches:
+        yield from _learn_batches(
+            state, batches, plan.n_tiles, executor, checkpoint, cancellation, share
+        )
+    return state.model.bank
+
+
+def learn_from_arrays(
+    tiles: list[Array],
+    samples: ImageSamples,
+    sigma: float,
+    seed: int,
+    cancellation: Cancellation,
+    share: float,
+) -> Learning:
+    """Learn from tiles (C, *shift) in which the noise has the level ``sigma``."""
+    model = LatticeModel.for_tiles(tiles, samples, sigma, seed)
+    state = LearningState(model, [], _peak_of(tiles))
+    batches = (_Batch([model.mix(tile)], [i], i) for i, tile in enumerate(tiles, 1))
+    executor = ThreadExecutor()
+    yield from _learn_batches(state, batches, len(tiles), executor, None, cancellation, share)
+    return model.bank
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,183 +129,104 @@ class _Batch:
     last: int
 
 
-def updates_of(
-    request: Request, run: Executor, keeper: Keeper | None, cancellation: Cancellation
-) -> Updates:
-    progress = keeper.progress() if keeper else None
-    start = progress.drawn if progress else 0
-    tiles: Iterator[tuple[int, Any]] = read_tiles(
-        request.sources, request.grids, request.draws(start), run, request.draw
-    )
-    if progress is None:
-        first = _first_tiles(tiles, run, cancellation)
-        tiles = itertools.chain([(one.source, one.tile) for one in first], tiles)
-        progress = yield from _beginning(request, run, first, cancellation)
-        del first
-    else:
-        yield from map(_told, progress.noises)
-    total = request.total
-    with closing(read_ahead(_batches(request, progress, tiles, run))) as batches:
-        for batch in batches:
-            cancellation.check()
-            found = progress.model.learn(batch.samples, run, cancellation) if batch.samples else []
-            progress.drawn = batch.last
-            progress.n_learned += len(found)
-            if keeper:
-                keeper.keep(progress)
-            bank = progress.model.bank if found else None
-            for number, update in zip(batch.numbers, found, strict=True):
-                assert bank is not None
-                yield RestoreUpdate(
-                    "learn",
-                    number / total,
-                    f"learned from tile {number} of {total}",
-                    learned=replace(update, B=bank.filters, psnr=update.psnr + progress.peak),
-                    bank=bank,
-                )
-    if keeper:
-        keeper.keep(progress, at_once=True)
-    bank = progress.model.bank
-    yield RestoreUpdate("done", 1.0, f"{bank.n_base} base filters", bank=bank)
-
-
-def explain_failures(updates: Updates, keeper: Keeper | None) -> Updates:
-    """The same updates; where a cluster breaks, the error says how to go on."""
-    try:
-        yield from updates
-    except ClusterFailed as error:
-        where = " on workers with more memory" if isinstance(error, ClusterOutOfMemory) else ""
-        how = f"nothing was kept: learn again{where}, with a checkpoint"
-        if keeper and keeper.path.exists():
-            how = f"{keeper.path} keeps what was learned: learn again{where} with resume"
-        raise RunInterrupted(f"{error}; {how}") from error
+def _learn_batches(
+    state: LearningState,
+    batches: Iterable[_Batch],
+    total: int,
+    executor: Executor,
+    checkpoint: Checkpoint | None,
+    cancellation: Cancellation,
+    share: float,
+) -> Generator[TileLearned, None, None]:
+    for batch in batches:
+        cancellation.check()
+        learned = []
+        if batch.samples:
+            learned = state.model.learn(batch.samples, executor, cancellation)
+        state.n_drawn = batch.last
+        state.n_learned += len(learned)
+        if checkpoint:
+            checkpoint.write(state)
+        if not learned:
+            continue
+        bank = state.model.bank
+        for number, update in zip(batch.numbers, learned, strict=True):
+            sample = replace(update, B=bank.filters, psnr=update.psnr + state.peak)
+            yield TileLearned(sample, bank, number, total, share * number / total)
+    if checkpoint:
+        checkpoint.write(state, at_once=True)
 
 
 @dataclass(frozen=True, slots=True)
-class _First:
-    """One of the first tiles: its image, what ``run`` takes for it, and its values."""
+class _FirstTile:
+    """One of the first tiles: its image, what the executor takes for it, and its values."""
 
-    source: int
+    image: int
     tile: Any
     values: Array
     is_usable: bool
 
 
-_NOTHING = np.array(np.nan)  # stands for a tile that is not used, and need not be kept
+_UNUSED_TILE = np.array(np.nan)  # stands for a tile that need not be kept
 
 
-def _first_tiles(
-    tiles: Iterator[tuple[int, Any]], run: Executor, cancellation: Cancellation
-) -> list[_First]:
-    """The first tiles; there are more of them only if something is missing in all."""
-    first: list[_First] = []
-    while not any(one.is_usable for one in first):
-        several = []
-        for pair in itertools.islice(tiles, _FIRST):
+def _read_first_tiles(
+    plan: LearnPlan,
+    tiles: Iterator[tuple[int, Any]],
+    executor: Executor,
+    cancellation: Cancellation,
+) -> list[_FirstTile]:
+    """The first tiles; there are more of them only if none of these can be used."""
+    model = MODELS[plan.options.model]
+    first: list[_FirstTile] = []
+    while not any(tile.is_usable for tile in first):
+        drawn = []
+        for pair in itertools.islice(tiles, _FIRST_TILES):
             cancellation.check()
-            several.append(pair)
-        if not several:
-            raise ValueError("every tile of the images has missing values: inpaint them first")
-        values = run.gather([tile for _, tile in several], cancellation)
-        for (source, tile), own in zip(several, values, strict=True):
-            usable = is_usable(own)
-            if not usable and len(first) >= _FIRST:
-                tile = own = _NOTHING
-            first.append(_First(source, tile, own, usable))
+            drawn.append(pair)
+        if not drawn:
+            raise UserError(
+                "every tile of the images has missing values", remedy="inpaint them first"
+            )
+        gathered = executor.gather([tile for _, tile in drawn], cancellation)
+        for (image, tile), values in zip(drawn, gathered, strict=True):
+            usable = model.is_usable(values)
+            if not usable and len(first) >= _FIRST_TILES:
+                tile = values = _UNUSED_TILE
+            first.append(_FirstTile(image, tile, values, usable))
     return first
 
 
-def _beginning(
-    request: Request, run: Executor, first: list[_First], cancellation: Cancellation
-) -> Generator[RestoreUpdate, None, Progress]:
-    """Find the noise of the images, and what to learn, from the first tiles."""
-    noises = []
-    for number, source in enumerate(request.sources):
-        if request.sigma is not None:
-            noise = given_noise(source, request.sigma)
-        elif len(request.sources) == 1:
-            noise = _noise_in(source, [one.values for one in first[:_FIRST]])
-        else:
-            noise = _noise_in(source, _tiles_of(request, number, run, cancellation))
-        noises.append(noise)
-        yield _told(noise)
-    working = [WorkingValues(s, n) for s, n in zip(request.sources, noises, strict=True)]
-    scaled = [in_noise_levels(f.values, working[f.source]) for f in first if f.is_usable]
-    return Progress(MODELS[request.model].begin(request, scaled), noises, _peak(scaled))
+def _begin(plan: LearnPlan, noises: list[Any], first: list[_FirstTile]) -> LearningState:
+    working = [WorkingValues(s, n) for s, n in zip(plan.images, noises, strict=True)]
+    to_learning = LearningValues.of_images(working)
+    tiles = [to_learning[t.image](t.values) for t in first if t.is_usable]
+    model = MODELS[plan.options.model].begin(plan, tiles, noise_level(working[0]))
+    return LearningState(model, noises, _peak_of(tiles))
 
 
-def _peak(tiles: list[Array]) -> float:
-    """The largest range of a tile in dB: PSNR is understood as relative to it."""
-    return 20 * math.log10(max(max(float(np.ptp(tile)) for tile in tiles), 1e-30))
+def _peak_of(tiles: list[Array]) -> float:
+    """The largest range of a tile in dB."""
+    return 20 * math.log10(max(max(float(np.nanmax(t) - np.nanmin(t)) for t in tiles), 1e-30))
 
 
-def _told(noise: Noise) -> RestoreUpdate:
-    return RestoreUpdate("noise", 0.0, f"noise level {noise.sigma:.3g}", noise=noise)
-
-
-def _tiles_of(
-    request: Request, number: int, run: Executor, cancellation: Cancellation
-) -> list[Array]:
-    """The first tiles of one of several images."""
-    cancellation.check()
-    sources, grids = [request.sources[number]], [request.grids[number]]
-    order = tile_order(grids, request.tiles, seed=request.seed)
-    draws = itertools.islice(order, _FIRST)
-    return run.gather([tile for _, tile in read_tiles(sources, grids, draws, run)], cancellation)
-
-
-def _noise_in(source: ImageSamples, tiles: list[Array]) -> Noise:
-    """What tiles (C, *shift), masked where something is missing, tell of the noise."""
-    return noise_in_tiles(
-        source, ((np.ma.getdata(tile), ~np.ma.getmaskarray(tile)) for tile in tiles)
-    )
-
-
-def _batches(
-    request: Request, progress: Progress, tiles: Iterable[tuple[int, Any]], run: Executor
+def _make_batches(
+    plan: LearnPlan, state: LearningState, tiles: Iterable[tuple[int, Any]], executor: Executor
 ) -> Generator[_Batch, None, None]:
-    """So many tiles at a time, as samples; a batch is smaller where something is missing."""
-    working = [WorkingValues(s, n) for s, n in zip(request.sources, progress.noises, strict=True)]
-    prepare = [progress.model.preparing(w) for w in working]
-    whole = all(s.is_known_whole and not s.has_missing for s in request.sources)
-    numbered = enumerate(tiles, progress.drawn + 1)
-    while several := list(itertools.islice(numbered, request.batch)):
-        usable = [True] * len(several)
-        if not whole:
-            usable = run.gather(run.map(is_usable, [tile for _, (_, tile) in several]))
-        kept = list(itertools.compress(several, usable))
+    """So many tiles at a time, as samples; a batch is smaller where tiles cannot be used."""
+    working = [WorkingValues(s, n) for s, n in zip(plan.images, state.noises, strict=True)]
+    samplers = [state.model.sampler(to) for to in LearningValues.of_images(working)]
+    complete = all(s.is_known_whole and not s.has_missing for s in plan.images)
+    numbered = enumerate(tiles, state.n_drawn + 1)
+    while drawn := list(itertools.islice(numbered, plan.options.batch)):
+        usable = [True] * len(drawn)
+        if not complete:
+            usable = executor.gather(
+                executor.map(state.model.is_usable, [tile for _, (_, tile) in drawn])
+            )
+        kept = list(itertools.compress(drawn, usable))
         yield _Batch(
-            samples=[run.map(prepare[source], [tile])[0] for _, (source, tile) in kept],
+            samples=[executor.map(samplers[image], [tile])[0] for _, (image, tile) in kept],
             numbers=[number for number, _ in kept],
-            last=several[-1][0],
+            last=drawn[-1][0],
         )
-
-
-def learning(
-    tiles: list[Array], source: ImageSamples, sigma: float, seed: int, cancellation: Cancellation
-) -> Generator[RestoreUpdate, None, FilterBank]:
-    """Learn base filters from tiles (C, *shift) in working values; return them as a bank."""
-    mixtures = mixtures_above_noise(tiles, sigma)
-    patch = shape_for(tiles, mixtures, source, sigma)
-    learner = LatticeSCSC(None, patch, 1, sigma=sigma, seed=seed)
-    model = Lattice(learner, mixtures, source)
-    mixed = (np.tensordot(mixtures, tile, axes=1) for tile in tiles)
-    peak = _peak(tiles)
-    for number, update in enumerate(learner.iter_fit(mixed, cancellation=cancellation), 1):
-        found = model.bank
-        yield RestoreUpdate(
-            "learn",
-            LEARNING * number / len(tiles),
-            f"learned from tile {number} of {len(tiles)}",
-            learned=replace(update, B=found.filters, psnr=update.psnr + peak),
-            bank=found,
-        )
-    return model.bank
-
-
-def places_to_learn_from(
-    source: ImageSamples, seed: int, *, whole: bool = False
-) -> Iterator[tuple[tuple[int, ...], Region]]:
-    """Where the tiles lie that filters are learned from; ``whole``: then all the others."""
-    most = None if whole else TILES
-    return draw_tiles(source, _TILE_VALUES * source.n_joint, most, seed)

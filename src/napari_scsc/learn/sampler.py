@@ -1,9 +1,11 @@
-"""Draw tiles from images of any size, in random order, reading each chunk about once.
+"""Draw tiles to learn from, of images of any size.
 
-An image is cut into blocks that consist of whole chunks, and a block into tiles. Blocks are opened
-in random order, a few at a time, and give their tiles while they are in memory. The order is known
-before anything is read, and depends on nothing but the seed and the shapes: a run that stopped can
-go on anywhere without reading what it has learned from.
+There are two orders. A few tiles come from anywhere in an image (``draw_anywhere``): which ones
+depends on nothing but the shape of the image and the seed, so that an array and the same values in
+a file give the same filters. Many tiles come chunk by chunk (``tile_order``): blocks of whole chunks
+are opened in random order, a few at a time, and give their tiles while they are in memory, so that
+each chunk is read about once. Either order is known before anything is read: a run that stopped
+can go on without reading what it has learned from.
 """
 
 from __future__ import annotations
@@ -15,216 +17,31 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
 
-from napari_scsc._types import Array, Region
+from napari_scsc._types import Array
 from napari_scsc.data.axes import Axes
 from napari_scsc.data.image import read_masked
-from napari_scsc.data.samples import ImageSamples, box_lengths
+from napari_scsc.data.samples import ImageSamples
+from napari_scsc.learn.tile_grid import TileGrid
 from napari_scsc.model.threads import Executor, ThreadExecutor
 from napari_scsc.run.executors import ClusterExecutor
 
 T = TypeVar("T")
-DRAWS = ("uniform", "structure")
-_BLOCK_VALUES = 1 << 24  # of a block, unless a single chunk has more
-_OPEN_VALUES, _OPEN_BLOCKS = 1 << 24, 16  # of the blocks from which tiles are drawn at a time
-_CHOICE = 16  # tiles of a block, at least, where those with more structure are preferred
-_SHORTEST = 8  # points of a block along an axis, where the image has them
-_FLOOR = 0.2  # share of the tiles that is drawn whatever their structure is
 
-
-@dataclass(frozen=True)
-class AxisCuts:
-    """How one axis is cut: into spans of whole chunks, and each of these into tiles."""
-
-    edges: tuple[int, ...]  # of the spans, 0 and the length included
-    counts: tuple[int, ...]  # tiles of each span
-
-    @cached_property
-    def before(self) -> tuple[int, ...]:
-        """How many tiles lie before each span, and in all."""
-        return tuple(itertools.accumulate(self.counts, initial=0))
-
-    @cached_property
-    def longest_span(self) -> int:
-        """Length of the longest span."""
-        return max(b - a for a, b in itertools.pairwise(self.edges))
-
-    def lengths(self) -> tuple[int, int]:
-        """Lengths of the shortest and of the longest tile."""
-        spans = (b - a for a, b in itertools.pairwise(self.edges))
-        pairs = list(zip(spans, self.counts, strict=True))
-        return min(n // count for n, count in pairs), max(-(-n // count) for n, count in pairs)
-
-    def within(self, span: int) -> tuple[int, ...]:
-        """Edges of the tiles of a span, from its start."""
-        length, count = self.edges[span + 1] - self.edges[span], self.counts[span]
-        return tuple(i * length // count for i in range(count + 1))
-
-
-@dataclass(frozen=True)
-class TileGrid:
-    """All blocks and tiles of an image, numbered; axes are in the image's own order."""
-
-    axes: Axes
-    cuts: tuple[AxisCuts, ...]
-
-    @cached_property
-    def n_blocks(self) -> int:
-        """How many blocks there are."""
-        return math.prod(len(c.counts) for c in self.cuts)
-
-    @cached_property
-    def n_tiles(self) -> int:
-        """How many tiles there are."""
-        return math.prod(c.before[-1] for c in self.cuts)
-
-    @property
-    def shortest(self) -> tuple[int, ...]:
-        """Least length of a tile along each shift axis."""
-        return tuple(c.lengths()[0] for c in self._shift())
-
-    @property
-    def longest(self) -> tuple[int, ...]:
-        """Largest length of a tile along each shift axis."""
-        return tuple(c.lengths()[1] for c in self._shift())
-
-    def region(self, block: int) -> Region:
-        """Where a block lies in the image."""
-        spans = zip(self.cuts, self._spans(block), strict=True)
-        return tuple(slice(c.edges[s], c.edges[s + 1]) for c, s in spans)
-
-    def within(self, block: int) -> tuple[tuple[int, ...], ...]:
-        """Edges of the tiles of a block along each axis, from its start."""
-        return tuple(c.within(s) for c, s in zip(self.cuts, self._spans(block), strict=True))
-
-    def tiles_of(self, block: int) -> int:
-        """How many tiles a block has."""
-        return math.prod(c.counts[s] for c, s in zip(self.cuts, self._spans(block), strict=True))
-
-    def values_of(self, block: int) -> int:
-        """How many values a block has."""
-        return math.prod(s.stop - s.start for s in self.region(block))
-
-    def find(self, tile: int) -> tuple[int, int]:
-        """The block in which a tile of the image lies, and its number there."""
-        numbers = np.unravel_index(tile, [c.before[-1] for c in self.cuts])
-        spans = [bisect_right(c.before, n) - 1 for c, n in zip(self.cuts, numbers, strict=True)]
-        counts = [c.counts[s] for c, s in zip(self.cuts, spans, strict=True)]
-        inside = [n - c.before[s] for c, s, n in zip(self.cuts, spans, numbers, strict=True)]
-        block = np.ravel_multi_index(spans, [len(c.counts) for c in self.cuts])
-        return int(block), int(np.ravel_multi_index(inside, counts))
-
-    def _spans(self, block: int) -> list[int]:
-        spans = []
-        for cuts in reversed(self.cuts):
-            block, span = divmod(block, len(cuts.counts))
-            spans.append(span)
-        return spans[::-1]
-
-    def _shift(self) -> list[AxisCuts]:
-        return [c for c, r in zip(self.cuts, self.axes.roles, strict=True) if r == "shift"]
-
-
-def make_tile_grid(
-    source: ImageSamples,
-    points: int,
-    *,
-    draw: str = "uniform",
-    filter_shape: Sequence[int] | None = None,
-) -> TileGrid:
-    """Cut an image into blocks, and these into tiles of about that many points.
-
-    Where chunks are smaller than a tile, a block is a tile of whole chunks; where they are larger,
-    it is one chunk with several tiles. No tile is shorter than a filter, if the image is not.
-    """
-    least = [2 * n for n in filter_shape or (0,) * len(source.shift)]
-    side = [max(a, b) for a, b in zip(box_lengths(source.shift, points), least, strict=True)]
-    side = [min(s, n) for s, n in zip(side, source.shift, strict=True)]
-    several = round(_CHOICE ** (1 / len(side))) if draw == "structure" else 1
-    chunks = _chunks(source, side)
-    wanted = [several * s for s in side]
-    while True:
-        cuts = _cut_axes(source, chunks, side, wanted)
-        if math.prod(c.longest_span for c in cuts) <= _BLOCK_VALUES:
-            break
-        # Whole planes as chunks: a block of as many as a tile is long could fill the memory.
-        shift = [i for i, r in enumerate(source.axes.roles) if r == "shift"]
-        joined = [
-            (cuts[axis].longest_span / max(chunks[axis]), i)
-            for i, axis in enumerate(shift)
-            if cuts[axis].longest_span > max(chunks[axis]) and wanted[i] > max(_SHORTEST, least[i])
-        ]
-        if not joined:
-            break
-        longest = max(joined)[1]
-        wanted[longest] = max(wanted[longest] // 2, _SHORTEST, least[longest])
-    return TileGrid(source.axes, cuts)
-
-
-def _chunks(source: ImageSamples, side: list[int]) -> list[Sequence[int]]:
-    """Lengths of the chunks along each axis; where there are none, those of single tiles."""
-    own = source.image._chunks
-    sides = iter(side)
-    found: list[Sequence[int]] = []
-    for axis, (n, role) in enumerate(zip(source.image.shape, source.axes.roles, strict=True)):
-        length = next(sides) if role == "shift" else 1
-        chunk = None if own is None else own[axis]
-        if role == "joint":
-            found.append((n,))
-        elif chunk is None:
-            found.append(_even(n, max(1, round(n / length))))
-        elif isinstance(chunk, int):
-            found.append([min(chunk, n - a) for a in range(0, n, chunk)])
-        else:
-            found.append([c for c in chunk if c > 0])
-    return found
-
-
-def _even(length: int, count: int) -> list[int]:
-    return [(i + 1) * length // count - i * length // count for i in range(count)]
-
-
-def _cut_axes(
-    source: ImageSamples, chunks: list[Sequence[int]], side: list[int], wanted: list[int]
-) -> tuple[AxisCuts, ...]:
-    lengths = iter(zip(side, wanted, strict=True))
-    cuts = []
-    for role, own in zip(source.axes.roles, chunks, strict=True):
-        spans, counts = list(own), list(own)
-        if role == "joint":
-            counts = [1]
-        elif role == "shift":
-            length, target = next(lengths)
-            spans = _joined(own, target)
-            counts = [max(1, round(n / length)) for n in spans]
-        cuts.append(AxisCuts(tuple(itertools.accumulate(spans, initial=0)), tuple(counts)))
-    return tuple(cuts)
-
-
-def _joined(chunks: Sequence[int], wanted: int) -> list[int]:
-    """Lengths of spans of whole chunks, as near to what is wanted as they can be."""
-    spans: list[int] = []
-    least = max(wanted / 2, _SHORTEST)
-    for n in chunks:
-        if spans and (spans[-1] < least or n <= 2 * (wanted - spans[-1])):
-            spans[-1] += n
-        else:
-            spans.append(n)
-    if len(spans) > 1 and spans[-1] < least:
-        rest = spans.pop()
-        spans[-1] += rest
-    return spans
+_MAX_OPEN_VALUES = 1 << 24  # of the blocks from which tiles are drawn at a time
+_MAX_OPEN_BLOCKS = 16
+_UNIFORM_SHARE = 0.2  # of the tiles is drawn whatever their structure is
 
 
 @dataclass(frozen=True, slots=True)
 class Visit:
     """A block that is read once, and which of its tiles are drawn; all is numbered."""
 
-    source: int
+    image: int
     block: int
     tiles: tuple[int, ...]
     seed: tuple[int, ...]
@@ -244,8 +61,42 @@ class Draw:
 
 
 def count_tiles(grids: Sequence[TileGrid], most: int | None, passes: int = 1) -> int:
-    """How many tiles ``order`` draws."""
+    """How many tiles are drawn from images, up to ``most`` of each."""
     return passes * sum(g.n_tiles if most is None else min(most, g.n_tiles) for g in grids)
+
+
+def draw_anywhere(
+    grids: Sequence[TileGrid], most: int | None, *, passes: int = 1, seed: int = 0
+) -> Iterator[Draw]:
+    """Up to ``most`` tiles of each image from anywhere in it, the same ones in each pass.
+
+    The grids do not follow chunks: each of their blocks is one tile.
+    """
+    draws = [
+        Draw(Visit(image, block, (0,), (seed, 4, 0, image, block)), 0)
+        for image, grid in enumerate(grids)
+        for block in _blocks_anywhere(grid, most, [seed, 2, image] if image else [seed, 2])
+    ]
+    for number in range(passes):
+        if number == 0 and len(grids) == 1:
+            yield from draws
+        else:
+            order = np.random.default_rng([seed, 3, number]).permutation(len(draws))
+            yield from (draws[i] for i in order)
+
+
+def _blocks_anywhere(grid: TileGrid, most: int | None, seed: list[int]) -> Iterator[int]:
+    roles = grid.axes.roles
+    counts = [cuts.before[-1] for cuts in grid.cuts]
+    # Numbered sample by sample, whatever the order of the axes in the image.
+    order = [i for i, r in enumerate(roles) if r == "sample"]
+    order += [i for i, r in enumerate(roles) if r == "shift"]
+    lengths = [counts[i] for i in order]
+    for number in np.random.default_rng(seed).permutation(math.prod(lengths))[:most]:
+        place = [0] * len(roles)
+        for axis, index in zip(order, np.unravel_index(number, lengths), strict=True):
+            place[axis] = int(index)
+        yield grid.find(int(np.ravel_multi_index(place, counts)))[0]
 
 
 def tile_order(
@@ -258,39 +109,40 @@ def tile_order(
     """
     for number in range(passes):
         rng = np.random.default_rng([seed, 3, number])
-        yield from _interleaved(_visits(grids, most, seed, number), grids, rng)
+        yield from _interleave_blocks(_visits(grids, most, seed, number), grids, rng)
 
 
 def _visits(grids: Sequence[TileGrid], most: int | None, seed: int, number: int) -> Iterator[Visit]:
     """The blocks of all images in random order, each with its tiles."""
-    chosen = [_chosen(grid, most, seed, i) for i, grid in enumerate(grids)]
+    chosen = [_choose_blocks(grid, most, seed, i) for i, grid in enumerate(grids)]
     numbers = [g.n_blocks if c is None else len(c) for g, c in zip(grids, chosen, strict=True)]
     before = tuple(itertools.accumulate(numbers, initial=0))
-    keys = np.random.default_rng([seed, 5, number]).integers(1 << 63, size=_ROUNDS).tolist()
+    keys = np.random.default_rng([seed, 5, number]).integers(1 << 63, size=_FEISTEL_ROUNDS).tolist()
     for i in range(before[-1]):
         place = permuted_index(i, before[-1], keys)
-        source = bisect_right(before, place) - 1
-        place -= before[source]
-        block, tiles = place, None
-        if (some := chosen[source]) is not None:
-            block, tiles = some[place]
-        key = (seed, 4, number, source, block)
-        yield Visit(source, block, _mixed(tiles or range(grids[source].tiles_of(block)), key), key)
+        image = bisect_right(before, place) - 1
+        block, tiles = place - before[image], None
+        chosen_blocks = chosen[image]
+        if chosen_blocks is not None:
+            block, tiles = chosen_blocks[block]
+        key = (seed, 4, number, image, block)
+        tiles = tiles or range(grids[image].tiles_of(block))
+        yield Visit(image, block, _shuffle_tiles(tiles, key), key)
 
 
-def _mixed(tiles: Sequence[int], key: tuple[int, ...]) -> tuple[int, ...]:
+def _shuffle_tiles(tiles: Sequence[int], key: tuple[int, ...]) -> tuple[int, ...]:
     if len(tiles) == 1:  # to begin a sequence of random numbers takes longer than all the rest
         return tuple(tiles)
     return tuple(np.random.default_rng(key).permutation(tiles).tolist())
 
 
-def _chosen(
-    grid: TileGrid, most: int | None, seed: int, source: int
+def _choose_blocks(
+    grid: TileGrid, most: int | None, seed: int, image: int
 ) -> list[tuple[int, Sequence[int]]] | None:
     """Blocks with some of their tiles, up to ``most`` in all; None for all of all blocks."""
     if most is None or most >= grid.n_tiles:
         return None
-    rng = np.random.default_rng([seed, 2, source])
+    rng = np.random.default_rng([seed, 2, image])
     blocks: dict[int, list[int]] = {}
     for tile in rng.choice(grid.n_tiles, most, replace=False).tolist():
         block, inside = grid.find(tile)
@@ -298,7 +150,7 @@ def _chosen(
     return list(blocks.items())
 
 
-def _interleaved(
+def _interleave_blocks(
     visits: Iterator[Visit], grids: Sequence[TileGrid], rng: np.random.Generator
 ) -> Iterator[Draw]:
     """Draw from a few blocks at a time, so that neighbours do not all come together."""
@@ -306,9 +158,9 @@ def _interleaved(
     turns: list[int] = []
     coming = next(visits, None)
     while opened or coming is not None:
-        while coming is not None and len(opened) < _OPEN_BLOCKS:
-            values = grids[coming.source].values_of(coming.block)
-            if opened and values + sum(v for _, v in opened) > _OPEN_VALUES:
+        while coming is not None and len(opened) < _MAX_OPEN_BLOCKS:
+            values = grids[coming.image].values_of(coming.block)
+            if opened and values + sum(v for _, v in opened) > _MAX_OPEN_VALUES:
                 break
             opened.append((coming, values))
             turns.append(0)
@@ -323,8 +175,8 @@ def _interleaved(
         yield draw
 
 
-_ROUNDS = 6
-_WORD = (1 << 64) - 1
+_FEISTEL_ROUNDS = 6
+_WORD_MASK = (1 << 64) - 1
 
 
 def permuted_index(number: int, total: int, keys: Sequence[int]) -> int:
@@ -338,8 +190,8 @@ def permuted_index(number: int, total: int, keys: Sequence[int]) -> int:
     while True:
         left, right = number >> half, number & mask
         for key in keys:
-            mixed = ((right ^ key) * 0x9E3779B97F4A7C15) & _WORD
-            mixed = ((mixed ^ mixed >> 32) * 0xD6E8FEB86659FD93) & _WORD
+            mixed = ((right ^ key) * 0x9E3779B97F4A7C15) & _WORD_MASK
+            mixed = ((mixed ^ mixed >> 32) * 0xD6E8FEB86659FD93) & _WORD_MASK
             left, right = right, left ^ (mixed >> 32 & mask)
         number = left << half | right
         if number < total:
@@ -356,58 +208,58 @@ class LoadedBlock:
 
 
 def read_tiles(
-    sources: Sequence[ImageSamples],
+    images: Sequence[ImageSamples],
     grids: Sequence[TileGrid],
     draws: Iterable[Draw],
-    run: Executor | None = None,
+    executor: Executor | None = None,
     draw: str = "uniform",
 ) -> Generator[tuple[int, Any], None, None]:
     """Yield the number of the image and the values (C, *part) of each tile drawn.
 
-    They are as the image has them, and masked where its mask says so; with a ``run`` on a cluster
+    They are as the image has them, and masked where its mask says so; with an executor on a cluster
     they are results for its ``gather`` or ``map``. With ``draw="structure"`` the tiles of a block
     are drawn anew, with repetition: those in which neighbours have more in common are more likely.
     """
-    readers = [_Reader(source, run or ThreadExecutor()) for source in sources]
+    readers = [_BlockReader(image, executor or ThreadExecutor()) for image in images]
     held: dict[tuple[int, int], Any] = {}
     for drawn in draws:
         visit = drawn.visit
-        reader, place = readers[visit.source], (visit.source, visit.block)
+        reader, place = readers[visit.image], (visit.image, visit.block)
         if place not in held:
-            held[place] = reader.block(grids[visit.source], visit, draw)
+            held[place] = reader.block(grids[visit.image], visit, draw)
         block = held.pop(place) if drawn.is_last else held[place]
-        yield visit.source, reader.tile(block, drawn.turn)
+        yield visit.image, reader.tile(block, drawn.turn)
 
 
-class _Reader:
-    """Reads the blocks of one image, where the run is if the image can be read there."""
+class _BlockReader:
+    """Reads the blocks of one image: on the workers of a cluster, if they can read the image."""
 
-    def __init__(self, source: ImageSamples, run: Executor) -> None:
-        self._image, self._axes = source.image, source.axes
-        here = run.is_here or not (isinstance(run, ClusterExecutor) and run.can_read(source.image))
-        self._run: Executor = ThreadExecutor() if here else run
+    def __init__(self, samples: ImageSamples, executor: Executor) -> None:
+        self._image, self._axes = samples.image, samples.axes
+        reads_there = isinstance(executor, ClusterExecutor) and executor.can_read(samples.image)
+        self._executor: Executor = executor if reads_there else ThreadExecutor()
 
     def block(self, grid: TileGrid, visit: Visit, draw: str) -> Any:
         region = grid.region(visit.block)
-        if isinstance(self._run, ClusterExecutor):
-            values = self._run.read(self._image, region)
+        if isinstance(self._executor, ClusterExecutor):
+            values = self._executor.read(self._image, region)
         else:
             values = read_masked(self._image, region)
         make = partial(
-            _block,
+            _load_block,
             dtype=self._image.dtype,
             axes=self._axes,
             within=grid.within(visit.block),
             visit=visit,
             draw=draw,
         )
-        return self._run.map(make, [values])[0]
+        return self._executor.map(make, [values])[0]
 
     def tile(self, block: Any, turn: int) -> Any:
-        return self._run.map(partial(_tile, axes=self._axes), [block], [turn])[0]
+        return self._executor.map(partial(_cut_tile, axes=self._axes), [block], [turn])[0]
 
 
-def _block(
+def _load_block(
     values: Array,
     *,
     dtype: np.dtype[Any],
@@ -420,16 +272,16 @@ def _block(
     if draw == "uniform":
         return block
     total = math.prod(len(edges) - 1 for edges in within)
-    every = LoadedBlock(block.values, within, tuple(range(total)))
-    shares = _shares(
-        np.array([measure_structure(_tile(every, i, axes=axes)) for i in range(total)])
+    all_tiles = LoadedBlock(block.values, within, tuple(range(total)))
+    shares = _tile_shares(
+        np.array([measure_structure(_cut_tile(all_tiles, i, axes=axes)) for i in range(total)])
     )
     rng = np.random.default_rng((*visit.seed, 1))
     drawn = rng.choice(total, len(visit.tiles), p=shares)
     return LoadedBlock(block.values, within, tuple(drawn.tolist()))
 
 
-def _tile(block: LoadedBlock, turn: int, *, axes: Axes) -> Array:
+def _cut_tile(block: LoadedBlock, turn: int, *, axes: Axes) -> Array:
     """The values (C, *part) of a tile; a copy, for the block is not to be kept for it."""
     counts = [len(edges) - 1 for edges in block.within]
     numbers = np.unravel_index(block.tiles[turn], counts)
@@ -452,7 +304,7 @@ def measure_structure(tile: Array) -> float:
     return max(0.0, sum(along) / max(len(along), 1))
 
 
-def _shares(found: Array) -> Array:
+def _tile_shares(found: Array) -> Array:
     """How likely each tile is, by its structure; what has missing values is not drawn."""
     usable = found >= 0
     if not usable.any():
@@ -460,7 +312,9 @@ def _shares(found: Array) -> Array:
     strength = np.sqrt(np.maximum(found, 0))
     even = usable / usable.sum()
     total = strength.sum()
-    return np.asarray(_FLOOR * even + (1 - _FLOOR) * strength / total if total > 0 else even)
+    return np.asarray(
+        _UNIFORM_SHARE * even + (1 - _UNIFORM_SHARE) * strength / total if total > 0 else even
+    )
 
 
 def is_usable(tile: Array) -> bool:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 
 from napari_scsc._types import Array
+from napari_scsc.errors import Message, message_from_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +26,7 @@ class Noise:
         The noise of neighbouring pixels is alike: a denoiser for white noise leaves some of it.
     sure : bool
         Whether the figures can be relied upon; if not, the remarks say why.
-    remarks : tuple of str
+    remarks : tuple of Message
         What stands out, and what to do about it.
     """
 
@@ -33,7 +35,7 @@ class Noise:
     offset: float
     correlated: bool
     sure: bool
-    remarks: tuple[str, ...]
+    remarks: tuple[Message, ...]
 
     @property
     def depends_on_signal(self) -> bool:
@@ -43,3 +45,14 @@ class Noise:
     def variance(self, values: Array) -> Array:
         """The variance of the noise at pixels of these (noiseless) values, never negative."""
         return np.maximum(self.gain * np.asarray(values) + self.offset, 0)
+
+    def to_json(self) -> dict[str, Any]:
+        """What JSON can hold; ``from_json`` undoes it."""
+        values = {f.name: getattr(self, f.name) for f in fields(self)}
+        return {**values, "remarks": [remark.to_json() for remark in self.remarks]}
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> Noise:
+        """The noise that ``to_json`` wrote, or version 0.1."""
+        remarks = tuple(message_from_json(remark) for remark in value["remarks"])
+        return cls(**{**value, "remarks": remarks})

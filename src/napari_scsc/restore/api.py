@@ -1,44 +1,258 @@
-"""Denoise, inpaint and encode: the functions that users call."""
+"""Denoise, inpaint, encode and estimate noise: the functions that users call."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
+from napari_scsc._keywords import check_keywords, takes_options
 from napari_scsc.cancellation import NEVER, Cancellation
 from napari_scsc.checks import check_float
-from napari_scsc.choices import Quality
 from napari_scsc.data.axes import Axes
-from napari_scsc.data.samples import check_bank, open_samples
+from napari_scsc.data.samples import ImageSamples, open_samples
+from napari_scsc.errors import Remedy, UserError
 from napari_scsc.model.bank import FilterBank
 from napari_scsc.model.threads import single_threaded
 from napari_scsc.noise.find import find_noise
 from napari_scsc.noise.model import Noise
-from napari_scsc.noise.working import check_sigma
-from napari_scsc.restore.codes import Codes, _checked_output, _start_of, encode_updates
-from napari_scsc.restore.denoise import _begin
-from napari_scsc.restore.inpaint import _check_samples, inpaint_updates
-from napari_scsc.restore.options import Options, check_out
-from napari_scsc.restore.output import open_result_folder
-from napari_scsc.run.partial import Output, PartialFolder
-from napari_scsc.run.updates import RestoreUpdate, Updates, hold_to_one_thread, run_to_end
+from napari_scsc.restore.codes import Codes
+from napari_scsc.restore.encode import check_output, start_encoding
+from napari_scsc.restore.options import RestoreKeywords, RestoreOptions, check_bank_type
+from napari_scsc.restore.restoration import start_restoration
+from napari_scsc.run.partial import Output
+from napari_scsc.run.updates import RestoreUpdate, Updates, run_to_end
+
+Progress = Callable[[RestoreUpdate], None]
 
 
+@takes_options(RestoreOptions)
+def denoise(
+    image: Any, *, progress: Progress | None = None, **options: Unpack[RestoreKeywords]
+) -> Any:
+    """Take the noise out of an image.
+
+    Parameters
+    ----------
+    image : array
+        numpy, dask, zarr or xarray; any integer or float type.
+    progress : callable, optional
+        Called with each update of ``iter_denoise``; it may raise to cancel.
+    {options}
+
+    Returns
+    -------
+    array
+        Like the image: the same kind of array, shape and type of values. A RestorationWarning
+        tells of noise that is uncertain.
+
+    Examples
+    --------
+    >>> from napari_scsc import denoise, samples
+    >>> noisy = samples.noisy_tissue((64, 64))
+    >>> clean = denoise(noisy, kind="image", quality="fast")
+    >>> clean.shape, clean.dtype == noisy.dtype
+    ((64, 64), True)
+    """
+    check_keywords("denoise", RestoreOptions, options)
+    updates = _start_denoising(image, RestoreOptions(**options), progress is not None, NEVER)
+    return run_to_end(updates, progress).result
+
+
+@takes_options(RestoreOptions)
+def iter_denoise(
+    image: Any, *, cancellation: Cancellation = NEVER, **options: Unpack[RestoreKeywords]
+) -> Updates:
+    """Denoise as ``denoise`` does, yielding updates; the last one holds the result.
+
+    Wrong arguments raise at the call.
+
+    Parameters
+    ----------
+    image : array
+        numpy, dask, zarr or xarray; any integer or float type.
+    cancellation : Cancellation, optional
+        Cancels it: the generator then raises ``Cancelled``.
+    {options}
+
+    Yields
+    ------
+    NoiseFound, FirstLook, TileLearned, RegionRestored or BlocksDone, Finished
+        In this order; a first look, and learning, only where they are needed.
+
+    Examples
+    --------
+    >>> from napari_scsc import iter_denoise, samples
+    >>> *_, last = iter_denoise(samples.noisy_tissue((64, 64)), kind="image", quality="draft")
+    >>> last.result.shape
+    (64, 64)
+    """
+    check_keywords("iter_denoise", RestoreOptions, options)
+    return _start_denoising(image, RestoreOptions(**options), True, cancellation)
+
+
+def _start_denoising(
+    image: Any, options: RestoreOptions, is_watched: bool, cancellation: Cancellation
+) -> Updates:
+    samples = open_samples(image, None, options.kind, options.axes)
+    if samples.has_missing:
+        count = samples.range.n_nan + samples.range.n_masked
+        raise UserError(
+            f"the image has missing values (NaN or masked, {count} were counted)",
+            remedy=Remedy.FILL_MISSING,
+        )
+    return start_restoration(
+        "denoise", samples, options, is_watched=is_watched, cancellation=cancellation
+    )
+
+
+@takes_options(RestoreOptions)
+def inpaint(
+    image: Any,
+    missing: Any = None,
+    *,
+    progress: Progress | None = None,
+    **options: Unpack[RestoreKeywords],
+) -> Any:
+    """Fill what is missing in an image.
+
+    Parameters
+    ----------
+    image : array
+        numpy, dask, zarr or xarray; any integer or float type. NaN is missing.
+    missing : array, optional
+        True (or not zero) where the image is not known: of the shape of the image, of its last
+        axes, or of its shift axes. Values there are not looked at.
+    progress : callable, optional
+        Called with each update of ``iter_inpaint``; it may raise to cancel.
+    {options}
+
+    Returns
+    -------
+    array
+        Like the image: the same kind of array, shape and type of values. A RestorationWarning
+        tells of holes that are wider than the filters; they are filled smoothly.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_scsc import inpaint, samples
+    >>> image = samples.tissue((48, 48))
+    >>> missing = np.zeros(image.shape, bool)
+    >>> missing[20:23, 10:40] = True
+    >>> filled = inpaint(image, missing, kind="image", quality="draft")
+    >>> bool((filled == image)[~missing].all())
+    True
+    """
+    check_keywords("inpaint", RestoreOptions, options)
+    updates = _start_inpainting(
+        image, missing, RestoreOptions(**options), progress is not None, NEVER
+    )
+    return run_to_end(updates, progress).result
+
+
+@takes_options(RestoreOptions)
+def iter_inpaint(
+    image: Any,
+    missing: Any = None,
+    *,
+    cancellation: Cancellation = NEVER,
+    **options: Unpack[RestoreKeywords],
+) -> Updates:
+    """Inpaint as ``inpaint`` does, yielding updates; the last one holds the result.
+
+    Wrong arguments raise at the call.
+
+    Parameters
+    ----------
+    image : array
+        numpy, dask, zarr or xarray; any integer or float type. NaN is missing.
+    missing : array, optional
+        True (or not zero) where the image is not known; see ``inpaint``.
+    cancellation : Cancellation, optional
+        Cancels it: the generator then raises ``Cancelled``.
+    {options}
+
+    Yields
+    ------
+    NoiseFound, TileLearned, RegionRestored or BlocksDone, Finished
+        In this order; learning only where it is needed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_scsc import iter_inpaint, samples
+    >>> image = samples.tissue((48, 48))
+    >>> missing = np.zeros(image.shape, bool)
+    >>> missing[20:23, 10:40] = True
+    >>> *_, last = iter_inpaint(image, missing, kind="image", quality="draft")
+    >>> last.result.shape
+    (48, 48)
+    """
+    check_keywords("iter_inpaint", RestoreOptions, options)
+    return _start_inpainting(image, missing, RestoreOptions(**options), True, cancellation)
+
+
+def _start_inpainting(
+    image: Any,
+    missing: Any,
+    options: RestoreOptions,
+    is_watched: bool,
+    cancellation: Cancellation,
+) -> Updates:
+    samples = open_samples(image, missing, options.kind, options.axes)
+    if not samples.has_missing and samples.is_known_whole:
+        raise UserError(
+            "nothing is missing: the mask is empty and the image holds no NaN",
+            remedy=Remedy.MARK_MISSING,
+        )
+    _check_no_sample_is_missing(samples)
+    return start_restoration(
+        "inpaint", samples, options, is_watched=is_watched, cancellation=cancellation
+    )
+
+
+def _check_no_sample_is_missing(samples: ImageSamples) -> None:
+    """Refuse data whose samples know nothing of each other, and one of which is not known."""
+    indices = samples.indices()
+    if len(indices) == 1 or not samples.is_known_whole:
+        return
+    whole = tuple(slice(0, n) for n in samples.shift)
+    for index in indices:
+        if samples.missing(index, whole).all():
+            raise UserError(
+                f"all of sample {', '.join(map(str, index))} is missing, and {samples.axes.kind} "
+                "samples are restored one by one",
+                remedy=Remedy.RESTORE_TOGETHER,
+            )
+
+
+class EncodeKeywords(TypedDict, total=False):
+    """The options of ``encode`` and ``iter_encode``, for type checkers."""
+
+    missing: Any
+    beta: float | None
+    kind: str | None
+    axes: str | Sequence[str] | Axes | None
+    sigma: float | None
+    n_jobs: int | None
+    memory: int | str | None
+    resume: bool
+
+
+_NOT_OF_ENCODING = ("bank", "strength", "quality", "method", "seed", "out")
+
+
+@takes_options(RestoreOptions, without=_NOT_OF_ENCODING)
 def encode(
     image: Any,
     bank: FilterBank,
     *,
     out: str | os.PathLike[str] | Output,
     missing: Any = None,
-    kind: str | None = None,
-    axes: str | Sequence[str] | Axes | None = None,
-    sigma: float | None = None,
     beta: float | None = None,
-    n_jobs: int | None = None,
-    memory: int | str | None = None,
-    resume: bool = False,
-    progress: Callable[[RestoreUpdate], None] | None = None,
+    progress: Progress | None = None,
+    **options: Unpack[EncodeKeywords],
 ) -> Codes:
     """Code an image with the paper's model, block by block, into a folder.
 
@@ -56,303 +270,91 @@ def encode(
         A folder whose name ends in ``.zarr``; it appears when it is whole.
     missing : array, optional
         True (or not zero) where the image is not known; it is read block by block too.
-    sigma : float, optional
-        Standard deviation of the noise, in the units of the image; estimated unless given.
     beta : float, optional
         Price of the code, in noise levels; 4 unless given. Larger is sparser.
-    kind, axes, n_jobs, memory, resume, progress
-        See ``denoise``.
+    progress : callable, optional
+        Called with each update of ``iter_encode``; it may raise to cancel.
+    {options}
 
     Returns
     -------
     Codes
         What is in the folder; ``open_codes`` opens it again.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from napari_scsc import encode, learn, samples
+    >>> image = samples.noisy_tissue((64, 64))
+    >>> bank = learn(image, kind="image", model="paper")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     codes = encode(image, bank, out=f"{folder}/image.codes.zarr", kind="image")
+    >>> codes.n_blocks
+    1
     """
-    codes: Codes = run_to_end(
-        iter_encode(
-            image,
-            bank,
-            out=out,
-            missing=missing,
-            kind=kind,
-            axes=axes,
-            sigma=sigma,
-            beta=beta,
-            n_jobs=n_jobs,
-            memory=memory,
-            resume=resume,
-        ),
-        progress,
-    )
+    updates = _start_encoding(image, bank, out, missing, beta, options, "encode", NEVER)
+    codes: Codes = run_to_end(updates, progress).result
     return codes
 
 
+@takes_options(RestoreOptions, without=_NOT_OF_ENCODING)
 def iter_encode(
     image: Any,
     bank: FilterBank,
     *,
     out: str | os.PathLike[str] | Output,
     missing: Any = None,
-    kind: str | None = None,
-    axes: str | Sequence[str] | Axes | None = None,
-    sigma: float | None = None,
     beta: float | None = None,
-    n_jobs: int | None = None,
-    memory: int | str | None = None,
-    resume: bool = False,
     cancellation: Cancellation = NEVER,
+    **options: Unpack[EncodeKeywords],
 ) -> Updates:
     """Code as ``encode`` does, yielding updates; the last one holds the codes.
 
-    Wrong arguments raise at the call. ``tick`` is called often; it may raise to cancel.
+    Wrong arguments raise at the call.
+
+    Parameters
+    ----------
+    image, bank, out, missing, beta
+        See ``encode``.
+    cancellation : Cancellation, optional
+        Cancels it: the generator then raises ``Cancelled``.
+    {options}
+
+    Yields
+    ------
+    NoiseFound, BlocksDone, Finished
+        In this order.
     """
-    if not isinstance(bank, FilterBank):
-        raise TypeError(f"bank must be a FilterBank, but is a {type(bank).__name__}")
-    options = Options.checked(
+    return _start_encoding(image, bank, out, missing, beta, options, "iter_encode", cancellation)
+
+
+def _start_encoding(
+    image: Any,
+    bank: Any,
+    out: Any,
+    missing: Any,
+    beta: Any,
+    options: EncodeKeywords,
+    function: str,
+    cancellation: Cancellation,
+) -> Updates:
+    for name in _NOT_OF_ENCODING:
+        if name in options:
+            raise TypeError(f"{function}() has no argument {name!r}")
+    check_keywords(function, RestoreOptions, options)
+    if bank is None:
+        raise UserError("must be a FilterBank", argument="bank")
+    check_bank_type(bank)
+    checked = RestoreOptions(
         bank=bank,
-        sigma=sigma,
-        strength=1.0,
-        quality="balanced",
         method="scsc-paper",
-        seed=0,
-        n_jobs=n_jobs,
-        out=_checked_output(out),
-        memory=memory,
-        resume=resume,
+        out=check_output(out),
+        **options,  # type: ignore[misc]
     )
     if beta is not None:
         beta = check_float("beta", beta, above=0)
-    source = open_samples(image, missing, kind, axes)
-    check_sigma(options.sigma, source)
-    check_bank(bank, source)
-    folder = PartialFolder(options.out, source, options, "encode", beta=beta, start=_start_of(bank))
-    return hold_to_one_thread(encode_updates(source, bank, beta, options, folder, cancellation))
-
-
-def denoise(
-    image: Any,
-    *,
-    kind: str | None = None,
-    axes: str | Sequence[str] | Axes | None = None,
-    bank: FilterBank | None = None,
-    sigma: float | None = None,
-    strength: float = 1.0,
-    quality: Quality = "balanced",
-    method: str = "scsc",
-    seed: int = 0,
-    n_jobs: int | None = None,
-    out: Any = None,
-    memory: int | str | None = None,
-    resume: bool = False,
-    progress: Callable[[RestoreUpdate], None] | None = None,
-) -> Any:
-    """Take the noise out of an image.
-
-    Parameters
-    ----------
-    image : array
-        numpy, dask, zarr or xarray; any integer or float type.
-    kind : str, optional
-        "image", "rgb", "video", "stack", "multispectral", "light-field" or "time-lapse".
-        Guessed from labels and shape where that is possible.
-    axes : str, sequence of str or Axes, optional
-        Labels of the axes in the image's own order, such as "yxc"; ``Axes`` also says what each
-        is for.
-    bank : FilterBank, optional
-        Filters learned elsewhere. Without it they are learned from the image.
-    sigma : float, optional
-        Standard deviation of the noise, in the units of the image. Without it the noise is
-        estimated, and may depend on brightness.
-    strength : float
-        1 takes away the noise that is there; less is gentler, more is smoother.
-    quality : {"draft", "fast", "balanced", "best"}
-        What to spend: about 1/50 : 1 : 3 : 8 in time. A draft thresholds each patch by itself,
-        and is some 3 dB behind the others.
-    method : {"scsc", "scsc-paper", "ocsc-paper"}
-        "scsc" groups similar patches, each group with weights of its own. The others are the
-        inference of the paper, and of its predecessor, for comparison.
-    seed : int
-        The same seed gives the same result.
-    n_jobs : int, optional
-        Threads; all cores unless given. The result does not depend on it.
-    out : path, Output or array, optional
-        Where the result goes. A path that ends in .zarr, .ome.zarr, .tif or .npy: it is computed
-        block by block in bounded memory, by whatever scheduler dask has, and the file appears
-        when it is whole; returned is a lazy array of it. An array of the shape and type of the
-        image (numpy, zarr): it is filled, and returned. Without it, the result is like the image:
-        of a dask array, a lazy dask array, for which only noise and filters were found.
-    memory : int or str, optional
-        How much to take for a result that goes to a file, such as "2 GB".
-    resume : bool
-        Go on with a file that was begun, and broke off.
-    progress : callable, optional
-        Called with each update of ``iter_denoise``; it may raise to cancel.
-
-    Returns
-    -------
-    array
-        Like the image: the same kind of array, shape and type of values.
-    """
-    options = Options.checked(
-        bank=bank,
-        sigma=sigma,
-        strength=strength,
-        quality=quality,
-        method=method,
-        seed=seed,
-        n_jobs=n_jobs,
-        out=out,
-        memory=memory,
-        resume=resume,
-    )
-    return run_to_end(_begin(image, kind, axes, options, progress is not None, None), progress)
-
-
-def iter_denoise(
-    image: Any,
-    *,
-    kind: str | None = None,
-    axes: str | Sequence[str] | Axes | None = None,
-    bank: FilterBank | None = None,
-    sigma: float | None = None,
-    strength: float = 1.0,
-    quality: Quality = "balanced",
-    method: str = "scsc",
-    seed: int = 0,
-    n_jobs: int | None = None,
-    out: Any = None,
-    memory: int | str | None = None,
-    resume: bool = False,
-    cancellation: Cancellation = NEVER,
-) -> Updates:
-    """Denoise as ``denoise`` does, yielding updates; the last one holds the result.
-
-    Wrong arguments raise at the call. ``tick`` is called often, also from other threads; it may
-    raise to cancel.
-    """
-    options = Options.checked(
-        bank=bank,
-        sigma=sigma,
-        strength=strength,
-        quality=quality,
-        method=method,
-        seed=seed,
-        n_jobs=n_jobs,
-        out=out,
-        memory=memory,
-        resume=resume,
-    )
-    return _begin(image, kind, axes, options, True, cancellation)
-
-
-def inpaint(
-    image: Any,
-    missing: Any = None,
-    *,
-    kind: str | None = None,
-    axes: str | Sequence[str] | Axes | None = None,
-    bank: FilterBank | None = None,
-    sigma: float | None = None,
-    strength: float = 1.0,
-    quality: Quality = "balanced",
-    method: str = "scsc",
-    seed: int = 0,
-    n_jobs: int | None = None,
-    out: Any = None,
-    memory: int | str | None = None,
-    resume: bool = False,
-    progress: Callable[[RestoreUpdate], None] | None = None,
-) -> Any:
-    """Fill what is missing in an image.
-
-    Parameters
-    ----------
-    image : array
-        numpy, dask, zarr or xarray; any integer or float type. NaN is missing.
-    missing : array, optional
-        True (or not zero) where the image is not known: of the shape of the image, of its last
-        axes, or of its shift axes. Values there are not looked at.
-    sigma : float, optional
-        Standard deviation of the noise of the known values, in the units of the image: they are
-        then denoised as well. Without it they are kept as they are, to the bit.
-    kind, axes, bank, strength, quality, method, seed, n_jobs, out, memory, resume, progress
-        See ``denoise``.
-
-    Returns
-    -------
-    array
-        Like the image: the same kind of array, shape and type of values. A RestorationWarning
-        tells of holes that are wider than the filters; they are filled smoothly.
-    """
-    return run_to_end(
-        iter_inpaint(
-            image,
-            missing,
-            kind=kind,
-            axes=axes,
-            bank=bank,
-            sigma=sigma,
-            strength=strength,
-            quality=quality,
-            method=method,
-            seed=seed,
-            n_jobs=n_jobs,
-            out=out,
-            memory=memory,
-            resume=resume,
-        ),
-        progress,
-    )
-
-
-def iter_inpaint(
-    image: Any,
-    missing: Any = None,
-    *,
-    kind: str | None = None,
-    axes: str | Sequence[str] | Axes | None = None,
-    bank: FilterBank | None = None,
-    sigma: float | None = None,
-    strength: float = 1.0,
-    quality: Quality = "balanced",
-    method: str = "scsc",
-    seed: int = 0,
-    n_jobs: int | None = None,
-    out: Any = None,
-    memory: int | str | None = None,
-    resume: bool = False,
-    cancellation: Cancellation = NEVER,
-) -> Updates:
-    """Inpaint as ``inpaint`` does, yielding updates; the last one holds the result.
-
-    Wrong arguments raise at the call. ``tick`` is called often, also from other threads; it may
-    raise to cancel.
-    """
-    options = Options.checked(
-        bank=bank,
-        sigma=sigma,
-        strength=strength,
-        quality=quality,
-        method=method,
-        seed=seed,
-        n_jobs=n_jobs,
-        out=out,
-        memory=memory,
-        resume=resume,
-    )
-    source = open_samples(image, missing, kind, axes)
-    check_sigma(options.sigma, source)
-    if not source.has_missing and source.is_known_whole:
-        raise ValueError(
-            "nothing is missing: the mask is empty and the image holds no NaN; "
-            "to take noise out of a complete image, use denoise"
-        )
-    _check_samples(source)
-    if options.bank is not None:
-        check_bank(options.bank, source)
-    check_out(out, source)
-    workspace = open_result_folder(source, options, "inpaint")
-    return hold_to_one_thread(inpaint_updates(source, options, workspace, cancellation))
+    samples = open_samples(image, missing, checked.kind, checked.axes)
+    return start_encoding(samples, bank, beta, checked, cancellation)
 
 
 def estimate_noise(
@@ -362,7 +364,26 @@ def estimate_noise(
     kind: str | None = None,
     axes: str | Sequence[str] | Axes | None = None,
 ) -> Noise:
-    """Estimate the noise of an image of any kind, in its units; see ``denoise`` for arguments."""
-    source = open_samples(image, missing, kind, axes)
+    """Estimate the noise of an image of any kind, in its units.
+
+    Parameters
+    ----------
+    image, kind, axes
+        See ``denoise``.
+    missing : array, optional
+        True (or not zero) where the image is not known; see ``inpaint``.
+
+    Returns
+    -------
+    Noise
+        Its level, whether it grows with brightness, and whether that is sure.
+
+    Examples
+    --------
+    >>> from napari_scsc import estimate_noise, samples
+    >>> estimate_noise(samples.noisy_tissue((128, 128)), kind="image").depends_on_signal
+    True
+    """
+    samples = open_samples(image, missing, kind, axes)
     with single_threaded():
-        return find_noise(source, None)
+        return find_noise(samples, None)

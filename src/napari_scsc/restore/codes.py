@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 import os
 from collections.abc import Iterator
 from concurrent.futures import Executor
-from dataclasses import asdict, dataclass, replace
-from functools import cached_property, lru_cache, partial
+from dataclasses import asdict, dataclass
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -22,108 +21,19 @@ from napari_scsc.data.axes import Axes
 from napari_scsc.data.image import wrap_image
 from napari_scsc.data.samples import ImageSamples, check_bank
 from napari_scsc.data.scaling import ValueRange
+from napari_scsc.errors import UserError
 from napari_scsc.model.bank import FilterBank
 from napari_scsc.model.container import reporting_damage
 from napari_scsc.model.solver.problem import Geometry
 from napari_scsc.model.solver.problem_pool import ProblemPool
 from napari_scsc.model.threads import single_threaded
-from napari_scsc.noise.find import find_noise
 from napari_scsc.noise.model import Noise
 from napari_scsc.noise.working import WorkingValues
-from napari_scsc.restore.options import Options
-from napari_scsc.restore.paper import Coder, price
 from napari_scsc.run.blending import lazy_result
-from napari_scsc.run.block_grid import BlockGrid, RestoredBlock
-from napari_scsc.run.blocks import BlockRun, fill_store
-from napari_scsc.run.partial import Output, PartialFolder
+from napari_scsc.run.block_grid import BlockGrid, TileBlock
 from napari_scsc.run.tile_restorer import TileRestorer
-from napari_scsc.run.updates import RestoreUpdate, Updates
 
 SUFFIX = ".zarr"
-
-
-def _checked_output(out: Any) -> Output:
-    output = out if isinstance(out, Output) else Output(out)
-    name = Path(output.path).name.lower()
-    if not name.endswith(SUFFIX) or name == SUFFIX or name.endswith(".ome" + SUFFIX):
-        raise ValueError(
-            f"{os.fspath(output.path)}: codes go to a folder whose name ends in {SUFFIX}, "
-            "as in a.codes.zarr"
-        )
-    return output
-
-
-def _start_of(bank: FilterBank) -> str:
-    """What tells banks apart that have the same filters, and code in another way."""
-    weights = b"" if bank.weights is None else bank.weights.astype("<f8").tobytes()
-    settings = str(sorted(bank.settings.items())).encode()
-    return hashlib.blake2b(weights + settings, digest_size=16).hexdigest()
-
-
-def encode_updates(
-    source: ImageSamples,
-    bank: FilterBank,
-    beta: float | None,
-    options: Options,
-    folder: PartialFolder,
-    cancellation: Cancellation,
-) -> Updates:
-    folder.begin()
-    noise = folder.noise(partial(find_noise, source, options.sigma))
-    common = RestoreUpdate(
-        "noise", 0.0, f"noise level {noise.sigma:.3g}", noise=noise, remarks=noise.remarks
-    )
-    yield common
-    working = WorkingValues(source, noise)
-    code_price = price(working.sigma, beta)
-    coder = Coder.of(bank, source, working, code_price, options.tile_memory)
-    codes = Codes(
-        path=(folder.folder / "result.zarr").absolute(),  # other processes work in other folders
-        bank=coder.bank,
-        shape=source.image.shape,
-        dtype=source.image.dtype,
-        axes=source.axes,
-        scale=folder.output.scale,
-        units=folder.output.units,
-        noise=noise,
-        beta=code_price,
-        n_filters=coder.model.settings.n_filters,
-        n_nonzero=0,
-        size=coder.size,
-        overlap=coder.overlap,
-        range=(source.range.low, source.range.high),
-        precision=coder.model.settings.dtype,
-    )
-    if not codes.path.exists():
-        codes._create()
-    run = BlockRun(source, coder, BlockGrid.of(source, coder), folder.folder, codes._store)
-    common = replace(common, stage="encode", bank=bank)
-    n_jobs = options.at_a_time(coder.memory)
-    for update in fill_store(run, _coded, common, n_jobs, cancellation):
-        if update.stage == "done":
-            folder.publish(codes.path)
-            update = replace(update, result=open_codes(folder.path))
-        yield update
-
-
-def _coded(
-    source: ImageSamples, coder: Coder, block: RestoredBlock, cancellation: Cancellation
-) -> Any:
-    """What is kept of a block."""
-    from scipy import sparse
-
-    from napari_scsc.io.codes import Coded
-
-    smooth, code = coder.code(source, block.index, block.tile.region, cancellation)
-    settings = coder.model.settings
-    if code is None:  # nothing of it is known
-        ends = np.zeros(settings.n_filters + 1, np.int64)
-        weights = np.zeros((settings.n_base, settings.n_filters), settings.real)
-        none = np.zeros(0, settings.real)
-        return Coded(weights, ends, none.astype(np.int32), none, smooth)
-    rows = sparse.csr_array(code.Z.reshape(len(code.Z), -1))
-    ends, positions = rows.indptr.astype(np.int64), rows.indices.astype(np.int32)
-    return Coded(code.W, ends, positions, rows.data, smooth)
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +131,7 @@ class Codes:
     def region(self, number: int) -> Region:
         """Where a block lies in the image."""
         block = self._block_at(number)
-        region = self._source.region(block.index, block.tile.region)
+        region = self._samples.region(block.index, block.tile.region)
         return tuple(slice(*s.indices(n)[:2]) for s, n in zip(region, self.shape, strict=True))
 
     def block(self, number: int) -> CodedBlock:
@@ -229,7 +139,7 @@ class Codes:
         from scipy import sparse
 
         region = self.region(number)  # raises where there is none
-        found = self._store.read(number)
+        found = self.store.read(number)
         shape = (self.n_filters, math.prod(self.reach))
         rows = sparse.csr_array((found.values, found.positions, found.ends), shape)
         return CodedBlock(region, found.weights, rows, self.reach, found.smooth)
@@ -241,9 +151,9 @@ class Codes:
         overlap, as a dask array of which nothing is computed yet.
         """
         if number is None:
-            return lazy_result(self._source, self._decoder)
+            return lazy_result(self._samples, self._decoder)
         values = self._working.from_work(self.estimate(number), self.dtype)
-        return self._source.as_image(values)
+        return self._samples.as_image(values)
 
     def estimate(self, number: int) -> Array:
         """What the code of a block says (C, *shift), in working values: smooth + B * (W Z)."""
@@ -264,28 +174,28 @@ class Codes:
 
     # --- what follows from it -------------------------------------------------------------------
 
-    def _block_at(self, number: int) -> RestoredBlock:
+    def _block_at(self, number: int) -> TileBlock:
         if not 0 <= number < self.n_blocks:
             raise IndexError(f"there are {self.n_blocks} blocks, from 0 on, but none is {number}")
         return self._grid.block(number)
 
     @cached_property
-    def _source(self) -> ImageSamples:
+    def _samples(self) -> ImageSamples:
         """The image without its values."""
         image = wrap_image(_NoValues(self.shape, self.dtype))
         return ImageSamples(image, self.axes, ValueRange(*self.range, n_known=1))
 
     @cached_property
     def _working(self) -> WorkingValues:
-        return WorkingValues(self._source, self.noise)
+        return WorkingValues(self._samples, self.noise)
 
     @cached_property
     def _grid(self) -> BlockGrid:
-        return BlockGrid.of(self._source, self._decoder)
+        return BlockGrid.of(self._samples, self._decoder)
 
     @property
-    def _decoder(self) -> _Decoder:
-        return _Decoder(self._working, self.size, self.overlap, self)
+    def _decoder(self) -> _TileDecoder:
+        return _TileDecoder(self._working, self.size, self.overlap, self)
 
     @cached_property
     def _geometry(self) -> Geometry:
@@ -293,7 +203,7 @@ class Codes:
         return Geometry(self.bank.joint, self.size, self.bank.support)
 
     @property
-    def _store(self) -> Any:
+    def store(self) -> Any:
         from napari_scsc.io.codes import CodeStore
 
         return CodeStore(
@@ -302,7 +212,7 @@ class Codes:
             n_base=self.bank.n_base,
             n_filters=self.n_filters,
             n_positions=math.prod(self.reach),
-            tile=(self._source.n_joint, *self.size),
+            tile=(self._samples.n_joint, *self.size),
             dtype=np.dtype(self.precision),
         )
 
@@ -312,10 +222,10 @@ class Codes:
         for name in ("size", "overlap"):
             if len(getattr(self, name)) != n_shift:
                 raise ValueError(f"the {name} of blocks is {getattr(self, name)}")
-        check_bank(self.bank, self._source)
-        self._store.check()
+        check_bank(self.bank, self._samples)
+        self.store.check()
 
-    def _create(self) -> None:
+    def create(self) -> None:
         header = {
             "image": {
                 "shape": self.shape,
@@ -325,7 +235,7 @@ class Codes:
                 "scale": self.scale,
                 "units": self.units,
             },
-            "noise": asdict(self.noise),
+            "noise": self.noise.to_json(),
             "beta": self.beta,
             "n_filters": self.n_filters,
             "precision": self.precision,
@@ -345,7 +255,7 @@ class Codes:
         }
         if self.bank.weights is not None:
             shared["bank/weights"] = self.bank.weights
-        self._store.create(header, shared)
+        self.store.create(header, shared)
 
 
 def open_codes(path: str | os.PathLike[str]) -> Codes:
@@ -357,7 +267,7 @@ def open_codes(path: str | os.PathLike[str]) -> Codes:
         image, tiles, axes = header["image"], header["blocks"], header["image"]["axes"]
         filters = stored.read_array(path, "bank/filters")
         if filters is None:
-            raise ValueError("its filters are missing")
+            raise UserError("its filters are missing")
         codes = Codes(
             path=Path(path).absolute(),
             bank=FilterBank(
@@ -368,7 +278,7 @@ def open_codes(path: str | os.PathLike[str]) -> Codes:
             axes=Axes(axes["kind"], tuple(axes["labels"]), tuple(axes["roles"])),
             scale=_as_tuple(image["scale"]),
             units=_as_tuple(image["units"]),
-            noise=Noise(**{**header["noise"], "remarks": tuple(header["noise"]["remarks"])}),
+            noise=Noise.from_json(header["noise"]),
             beta=check_float("beta", header["beta"], above=0),
             n_filters=check_int("n_filters", header["n_filters"], 1),
             n_nonzero=check_int("n_nonzero", header["n_nonzero"], 0),
@@ -402,17 +312,19 @@ class _NoValues:
 
 
 @dataclass(frozen=True)
-class _Decoder(TileRestorer):
+class _TileDecoder(TileRestorer):
     """Codes as a restorer: what makes an image of estimates makes one of codes."""
 
     working: WorkingValues
     size: tuple[int, ...]
     overlap: tuple[int, ...]
     codes: Codes
+    memory: int = 0
+    bank: FilterBank | None = None
 
     def estimates(
         self,
-        source: ImageSamples,
+        samples: ImageSamples,
         index: tuple[int, ...],
         part: Region,
         executor: Executor | None = None,

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import ndimage
 
-Array = NDArray[Any]
+from napari_scsc._types import Array
 
 _HELD_BACK = 0.05  # share of the known values that are guessed too, to learn how good guesses are
 _ONE_SIDED = 0.1  # how much a guess from one neighbour counts beside one between two
@@ -74,7 +73,7 @@ def smooth_fill(values: Array, known: Array) -> Array:
     return np.stack([_pull(v, k) for v, k in zip(values, known, strict=True)])
 
 
-def depth(known: Array) -> Array:
+def distance_to_known(known: Array) -> Array:
     """How many points it is from each point of (C, *shift) to one that is known, (*shift,)."""
     unknown: Array = np.asarray(~known.any(axis=0))
     if unknown.all():

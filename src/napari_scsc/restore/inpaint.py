@@ -1,173 +1,135 @@
-"""Fill what is missing in an image of any kind, in memory, tile by tile.
+"""Inpainting: a first guess at missing values is denoised again and again.
 
-A first guess is improved by denoising it again and again, each time assuming less noise, and
-putting the known values back ("plug and play"). The denoiser is that of ``denoise``.
+Each round assumes less noise than the one before, and puts the known values back ("plug and play").
+The denoiser is that of ``denoise``.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from napari_scsc._types import Array, Region
 from napari_scsc.cancellation import NEVER, Cancellation
-from napari_scsc.choices import Quality
-from napari_scsc.data.samples import ImageSamples
-from napari_scsc.learn.loop import TILES, learning, places_to_learn_from
+from napari_scsc.data.samples import ImageSamples, draw_tiles
+from napari_scsc.errors import Message, Remedy
+from napari_scsc.learn.loop import learn_from_arrays
 from napari_scsc.model.bank import FilterBank
 from napari_scsc.model.basis import Basis, mixtures_above_noise
-from napari_scsc.noise.find import given_noise
 from napari_scsc.noise.working import WorkingValues
-from napari_scsc.restore import fill
-from napari_scsc.restore.groups.denoiser import Chain, Passes
-from napari_scsc.restore.options import Options
-from napari_scsc.restore.output import ResultFolder, write_result
-from napari_scsc.restore.paper import inpainting
-from napari_scsc.restore.quality import passes_of, tile_memory, tile_shape
+from napari_scsc.restore.fill import AxisErrors, distance_to_known, first_fill, smooth_fill
+from napari_scsc.restore.groups.denoiser import GroupDenoiser
+from napari_scsc.restore.groups.passes import Passes, passes_for, tile_memory, tile_shape
+from napari_scsc.restore.quality import LEVELS, Quality
+from napari_scsc.restore.restoration import FindBank, Restoration
 from napari_scsc.run.tile_restorer import TileRestorer
-from napari_scsc.run.updates import RestoreUpdate, Updates
+from napari_scsc.run.updates import LEARNING_SHARE, RestoreUpdate
 
-_LITTLE = 0.1  # share that is known, below which the mask is doubted
-_ROUNDS = {"draft": 8, "fast": 8, "balanced": 12, "best": 20}
-_FIRST, _LAST = 2.0, 0.11  # noise levels of the rounds, in errors of the first guess
-_FURTHER = 1.8  # a round moves the missing values that much further than the denoiser says
+_TILE_POINTS, _TILE_COUNT = 128 * 128, 16  # that filters are learned from
+_DOUBTED_SHARE = 0.1  # that is known, below which the mask is doubted
+# Noise levels of the first and last round, in errors of the first guess.
+_FIRST_LEVEL, _LAST_LEVEL = 2.0, 0.11
+_RELAXATION = np.float32(1.8)  # a round moves missing values that much further than the denoiser
 _MIXING_ROUNDS = 16  # of the joint values alone, before the first round with filters
 
 
-def _check_samples(source: ImageSamples) -> None:
-    """Refuse data whose samples know nothing of each other, and one of which is not known."""
-    indices = source.samples()
-    if len(indices) == 1 or not source.is_known_whole:
-        return
-    whole = tuple(slice(0, n) for n in source.shift)
-    for index in indices:
-        if source.missing(index, whole).all():
-            raise ValueError(
-                f"all of sample {', '.join(map(str, index))} is missing, and {source.axes.kind} "
-                'samples are restored one by one: with kind="video" or "stack" it is filled from '
-                "its neighbours"
-            )
-
-
-def inpaint_updates(
-    source: ImageSamples,
-    options: Options,
-    workspace: ResultFolder | None,
-    cancellation: Cancellation,
-) -> Updates:
-    if workspace:
-        workspace.begin()
-    sigma = options.sigma or 0.0
-    noise = given_noise(source, sigma)
-    working = WorkingValues(source, noise)
-    level = working.sigma * options.strength
-    common = RestoreUpdate(
-        "noise", 0.0, "looked at what is missing", noise=noise, remarks=noise.remarks
-    )
-    yield common
-
-    if options.method != "scsc":
-        coder, learned = yield from inpainting(
-            source, working, level, options, cancellation, sigma == 0
-        )
-        common = replace(common, stage="restore", bank=learned)
-        yield from write_result(source, coder, common, options, workspace, cancellation)
-        return
-    tiles = _tiles_with_something_known(source, working, options.seed)
-    common = replace(common, remarks=(*common.remarks, *_doubt(tiles)))
-    errors = fill.AxisErrors.of(tiles, options.seed)
+def prepare(restoration: Restoration) -> Generator[RestoreUpdate, None, TileInpainter]:
+    """Measure how well missing values can be guessed, and find the filters."""
+    samples, options = restoration.samples, restoration.options
+    working, sigma = restoration.working, restoration.sigma
+    tiles = _read_tiles_with_something_known(samples, working, options.seed)
+    restoration.remarks += _doubt_mask(tiles)
+    errors = AxisErrors.of(tiles, options.seed)
     mean = float(np.mean([np.mean(values[known]) for values, known in tiles]))
     error = errors.together**0.5
-    levels = np.geomspace(_FIRST * error, _LAST * error, _ROUNDS[options.quality])
-    levels = np.maximum(levels, level)
-    bank = options.bank or (workspace.bank() if workspace else None)
-    if bank is None:
+    rounds = LEVELS[options.quality].inpaint_rounds
+    levels = np.geomspace(_FIRST_LEVEL * error, _LAST_LEVEL * error, rounds)
+    levels = np.maximum(levels, sigma)
+
+    def learn() -> FindBank:
         filled = [_guess(values, known, errors, levels[-1]) for values, known in tiles]
-        bank = yield from learning(filled, source, levels[-1], options.seed, cancellation)
-    if workspace:
-        workspace.keep_bank(bank)
-    restorer = Inpainter.of(
+        return learn_from_arrays(
+            filled, samples, levels[-1], options.seed, restoration.cancellation, LEARNING_SHARE
+        )
+
+    bank = yield from restoration.find_bank(learn)
+    return TileInpainter.of(
         bank,
-        source,
+        samples,
         working,
-        level,
+        sigma,
         options.quality,
         levels,
         errors,
         mean,
         options.tile_memory,
     )
-    common = replace(common, stage="restore", bank=bank)
-    yield from write_result(source, restorer, common, options, workspace, cancellation)
 
 
-def _doubt(tiles: Sequence[tuple[Array, Array]]) -> tuple[str, ...]:
+def _doubt_mask(tiles: Sequence[tuple[Array, Array]]) -> list[Message]:
     """A remark where nearly all is missing: most often the mask means the other part."""
-    known = float(np.mean([known.mean() for _, known in tiles]))
-    if known > _LITTLE:
-        return ()
-    return (
-        f"{1 - known:.0%} of what was looked at is missing: if the mask marks what is known, "
-        "invert it",
-    )
+    share = float(np.mean([known.mean() for _, known in tiles]))
+    if share > _DOUBTED_SHARE:
+        return []
+    text = f"{1 - share:.0%} of what was looked at is missing"
+    return [Message(text, remedy=Remedy.INVERT_MASK)]
 
 
 @dataclass(frozen=True)
-class Inpainter(TileRestorer):
+class TileInpainter(TileRestorer):
     """Rounds of denoising a guess, each assuming less noise; see the head of this file."""
 
     working: WorkingValues
     size: tuple[int, ...]
     overlap: tuple[int, ...]
     memory: int
+    bank: FilterBank
     basis: Basis
     passes: Passes
     levels: Array
     noise: float
-    errors: fill.AxisErrors
+    errors: AxisErrors
     mean: float
 
     @classmethod
     def of(
         cls,
         bank: FilterBank,
-        source: ImageSamples,
+        samples: ImageSamples,
         working: WorkingValues,
         noise: float,
         quality: Quality,
         levels: Array,
-        errors: fill.AxisErrors,
+        errors: AxisErrors,
         mean: float,
         memory: int | None = None,
-    ) -> Inpainter:
-        """What suits a bank and a source; ``noise`` of the known values is in working values."""
+    ) -> TileInpainter:
+        """What suits a bank and an image; ``noise`` of the known values is in working values."""
         basis = Basis.of(bank)
-        passes = passes_of(basis.patch, quality, thorough=True)
+        passes = passes_for(basis.patch, quality, "inpaint")
         # A round needs no pilot of the last decimal: smaller groups, nearer by.
         passes = replace(
             passes,
             second_reach=passes.first_reach,
             second_size=min(passes.second_size, passes.first_size),
         )
-        size, overlap = tile_shape(source.shift, basis, passes, memory)
+        size, overlap = tile_shape(samples.shift, basis, passes, memory)
         takes = tile_memory(size, basis, passes)
-        return cls(working, size, overlap, takes, basis, passes, levels, noise, errors, mean)
+        return cls(working, size, overlap, takes, bank, basis, passes, levels, noise, errors, mean)
 
     def estimates(
         self,
-        source: ImageSamples,
+        samples: ImageSamples,
         index: tuple[int, ...],
         part: Region,
         executor: Executor | None = None,
         cancellation: Cancellation = NEVER,
     ) -> Iterator[tuple[float, Array]]:
         """The missing values after each round."""
-        values, known = _read(source, self.working, index, part)
+        values, known = _read(samples, self.working, index, part)
         if known.all() and self.noise == 0:
             yield 1.0, values
             return
@@ -176,9 +138,9 @@ class Inpainter(TileRestorer):
             if known.any()
             else np.full_like(values, self.mean)
         )
-        far = self._far(source, index, part)
+        far = self._far(samples, index, part)
         if far.any():
-            guess = fill.smooth_fill(guess, np.broadcast_to(~far, guess.shape))
+            guess = smooth_fill(guess, np.broadcast_to(~far, guess.shape))
         rounds = _rounds(
             values,
             known,
@@ -199,30 +161,32 @@ class Inpainter(TileRestorer):
         """Unless they have noise."""
         return self.noise == 0
 
-    def remarks(self, source: ImageSamples, index: tuple[int, ...], part: Region) -> Counter[str]:
-        """Holes that are wider than the filters."""
-        count = int(np.count_nonzero(self._far(source, index, part)))
-        text = (
-            f"{{}} missing points lie more than {self._reach} points from any known one: "
+    def count_doubtful(self, samples: ImageSamples, index: tuple[int, ...], part: Region) -> int:
+        """How many missing points lie in holes that are wider than the filters."""
+        return int(np.count_nonzero(self._far(samples, index, part)))
+
+    def describe_doubtful(self, count: int) -> Message:
+        """That these were filled smoothly."""
+        return Message(
+            f"{count} missing points lie more than {self._reach} points from any known one: "
             "they were filled smoothly, and show nothing that was there"
         )
-        return Counter({text: count} if count else {})
 
     @property
     def _reach(self) -> int:
         return max(self.basis.patch)
 
-    def _far(self, source: ImageSamples, index: tuple[int, ...], part: Region) -> Array:
+    def _far(self, samples: ImageSamples, index: tuple[int, ...], part: Region) -> Array:
         """Which points of a part lie too far from any known one, inside it or around."""
         reach = self._reach
         around = tuple(
             slice(max(0, s.start - reach), min(n, s.stop + reach))
-            for s, n in zip(part, source.shift, strict=True)
+            for s, n in zip(part, samples.shift, strict=True)
         )
         inside = tuple(
             slice(s.start - a.start, s.stop - a.start) for s, a in zip(part, around, strict=True)
         )
-        return np.asarray(fill.depth(~source.missing(index, around))[inside] > reach)
+        return np.asarray(distance_to_known(~samples.missing(index, around))[inside] > reach)
 
 
 def _rounds(
@@ -234,7 +198,7 @@ def _rounds(
     passes: Passes,
     levels: Array,
     noise: float,
-    executor: Any,
+    executor: Executor | None,
     cancellation: Cancellation,
 ) -> Iterator[Array]:
     """Estimates of a tile (C, *shift), each better than the one before."""
@@ -242,13 +206,13 @@ def _rounds(
     fixed = far & np.ones(known.shape, bool)
     wanted = None if noise > 0 else np.asarray(~known.all(axis=0))
     for number, level in enumerate(levels):
-        few = basis.narrowed(x, level)
-        chain = Chain(few, passes, executor, cancellation)
-        estimate = few.back(chain.denoise(few.project(x), level, wanted))
+        narrow = basis.narrowed(x, level)
+        denoiser = GroupDenoiser(narrow, passes, executor, cancellation)
+        estimate = narrow.back(denoiser.denoise(narrow.project(x), level, wanted))
         last = number == len(levels) - 1
-        moved = estimate if last else x + np.float32(_FURTHER) * (estimate - x)
+        moved = estimate if last else x + _RELAXATION * (estimate - x)
         if fixed.any():
-            moved = fill.smooth_fill(moved, ~fixed) if last else np.where(fixed, guess, moved)
+            moved = smooth_fill(moved, ~fixed) if last else np.where(fixed, guess, moved)
         if last and noise > 0:
             yield moved
             return
@@ -256,38 +220,38 @@ def _rounds(
         yield x
 
 
-def _tiles_with_something_known(
-    source: ImageSamples, working: WorkingValues, seed: int
+def _read_tiles_with_something_known(
+    samples: ImageSamples, working: WorkingValues, seed: int
 ) -> list[tuple[Array, Array]]:
     """Tiles to learn from: some, or if nothing is known in those, the first in which there is."""
     tiles: list[tuple[Array, Array]] = []
-    for number, place in enumerate(places_to_learn_from(source, seed, whole=True)):
-        if number >= TILES and tiles:
+    for number, place in enumerate(draw_tiles(samples, _TILE_POINTS * samples.n_joint, None, seed)):
+        if number >= _TILE_COUNT and tiles:
             break
-        values, known = _read(source, working, *place)
+        values, known = _read(samples, working, *place)
         if known.any():
             tiles.append((values, known))
     return tiles
 
 
 def _read(
-    source: ImageSamples, working: WorkingValues, index: tuple[int, ...], part: Region
+    samples: ImageSamples, working: WorkingValues, index: tuple[int, ...], part: Region
 ) -> tuple[Array, Array]:
     """Working values (C, *part), zero where they are missing, and where they are known."""
-    known = ~source.missing(index, part)
-    values = np.where(known, source.read(index, part), source.range.low)
+    known = ~samples.missing(index, part)
+    values = np.where(known, samples.read(index, part), samples.range.low)
     return working.to_work(values) * known, known
 
 
-def _guess(values: Array, known: Array, errors: fill.AxisErrors, last: float) -> Array:
+def _guess(values: Array, known: Array, errors: AxisErrors, last: float) -> Array:
     """The first guess; joint values also from each other, as mixtures of a few."""
-    x = fill.first_fill(values, known, errors)
+    x = first_fill(values, known, errors)
     if len(values) == 1:
         return x
     error = errors.together**0.5
-    for level in np.geomspace(_FIRST * error, last, _MIXING_ROUNDS):
+    for level in np.geomspace(_FIRST_LEVEL * error, last, _MIXING_ROUNDS):
         mixtures = mixtures_above_noise([x], level)
         flat = x.reshape(len(x), -1)
         mixed = (mixtures.T @ (mixtures @ flat)).reshape(x.shape)
-        x = np.where(known, values, x + np.float32(_FURTHER) * (mixed - x)).astype(np.float32)
+        x = np.where(known, values, x + _RELAXATION * (mixed - x)).astype(np.float32)
     return x

@@ -1,91 +1,177 @@
-"""What denoising and inpainting have in common: options, updates, noise, tiles."""
+"""What ``denoise``, ``inpaint`` and their ``iter_`` forms can be told."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 
 from napari_scsc.checks import check_choice, check_float, check_int
-from napari_scsc.choices import QUALITIES, Quality
+from napari_scsc.data.axes import Axes
 from napari_scsc.data.samples import ImageSamples
+from napari_scsc.errors import Remedy, UserError, UserTypeError
 from napari_scsc.model.bank import FilterBank
+from napari_scsc.restore.methods import METHODS
+from napari_scsc.restore.quality import QUALITIES, Quality
+from napari_scsc.run.partial import Output
 
-METHODS = ("scsc", "scsc-paper", "ocsc-paper")
-_SHARE = 0.7  # of the memory for tiles: what is around them needs some too
-_TOGETHER = 4  # tiles that fit into it, however little it is: as many cores have work
-_LEAST_MEMORY = 10**8
+MIN_MEMORY = 10**8  # bytes
+_TILE_SHARE = 0.7  # of the memory is for tiles: what is around them needs some too
+_TILES_IN_MEMORY = 4  # fit into it, however little it is: as many cores have work
 
 
-@dataclass(frozen=True)
-class Options:
-    """The arguments that denoising and inpainting share, checked."""
+class RestoreKeywords(TypedDict, total=False):
+    """The fields of ``RestoreOptions``, for type checkers."""
 
+    kind: str | None
+    axes: str | Sequence[str] | Axes | None
     bank: FilterBank | None
     sigma: float | None
     strength: float
     quality: Quality
     method: str
     seed: int
-    n_jobs: int
+    n_jobs: int | None
     out: Any
-    memory: int | None
+    memory: int | str | None
     resume: bool
 
-    @classmethod
-    def checked(
-        cls,
-        *,
-        bank: Any,
-        sigma: Any,
-        strength: Any,
-        quality: Any,
-        method: Any,
-        seed: Any,
-        n_jobs: Any,
-        out: Any,
-        memory: Any,
-        resume: Any,
-    ) -> Options:
-        """Refuse what is not allowed, naming it."""
-        if bank is not None and not isinstance(bank, FilterBank):
-            raise TypeError(f"bank must be a FilterBank, but is a {type(bank).__name__}")
-        if sigma is not None:
-            sigma = check_float("sigma", sigma, above=0)
-        if resume and (out is None or hasattr(out, "shape")):
-            raise ValueError("resume goes on with a file that was begun: say which one, out=...")
-        quality = check_choice("quality", quality, QUALITIES)
-        return cls(
-            bank=bank,
-            sigma=sigma,
-            strength=check_float("strength", strength, above=0),
-            quality=quality,
-            method=check_choice("method", method, METHODS),
-            seed=check_int("seed", seed, 0),
-            n_jobs=cores() if n_jobs is None else check_int("n_jobs", n_jobs, 1),
-            out=out,
-            memory=memory_of(memory),
-            resume=bool(resume),
-        )
+
+@dataclass(frozen=True, kw_only=True)
+class RestoreOptions:
+    """The options of a restoration, checked.
+
+    Parameters
+    ----------
+    kind : str, optional
+        "image", "rgb", "video", "stack", "multispectral", "light-field" or "time-lapse".
+        Guessed from labels and shape where that is possible.
+    axes : str, sequence of str or Axes, optional
+        Labels of the axes in the image's own order, such as "yxc"; ``Axes`` also says what each
+        is for.
+    bank : FilterBank, optional
+        Filters learned elsewhere. Without it they are learned from the image.
+    sigma : float, optional
+        Standard deviation of the noise, in the units of the image. Without it, ``denoise``
+        estimates the noise, which may depend on brightness, and ``inpaint`` keeps the known values
+        as they are, to the bit; with it, ``inpaint`` denoises them as well.
+    strength : float
+        1 takes away the noise that is there; less is gentler, more is smoother.
+    quality : {"draft", "fast", "balanced", "best"}
+        What to spend: about 1/50 : 1 : 3 : 8 in time. A draft thresholds each patch by itself,
+        and is some 3 dB behind the others.
+    method : {"scsc", "scsc-paper", "ocsc-paper"}
+        "scsc" groups similar patches, each group with weights of its own. The others are the
+        inference of the paper, and of its predecessor, for comparison.
+    seed : int
+        The same seed gives the same result.
+    n_jobs : int, optional
+        Threads; all cores unless given. The result does not depend on it.
+    out : path, Output or array, optional
+        Where the result goes. A path that ends in .zarr, .ome.zarr, .tif or .npy: it is computed
+        block by block in bounded memory, by whatever scheduler dask has, and the file appears
+        when it is whole; returned is a lazy array of it. An array of the shape and type of the
+        image (numpy, zarr): it is filled, and returned. Without it, the result is like the image:
+        of a dask array, a lazy dask array, for which only noise and filters were found.
+    memory : int or str, optional
+        How much to take for a result that goes to a file, such as "2 GB".
+    resume : bool
+        Go on with a file that was begun, and broke off.
+    """
+
+    kind: str | None = None
+    axes: str | Sequence[str] | Axes | None = None
+    bank: FilterBank | None = None
+    sigma: float | None = None
+    strength: float = 1.0
+    quality: Quality = "balanced"
+    method: str = "scsc"
+    seed: int = 0
+    n_jobs: int | None = None
+    out: Any = None
+    memory: int | str | None = None
+    resume: bool = False
+
+    def __post_init__(self) -> None:
+        check_bank_type(self.bank)
+        check_choice("quality", self.quality, QUALITIES)
+        check_choice("method", self.method, tuple(METHODS))
+        values: dict[str, Any] = {
+            "strength": check_float("strength", self.strength, above=0),
+            "seed": check_int("seed", self.seed, 0),
+            "memory": parse_memory(self.memory),
+            "resume": bool(self.resume),
+        }
+        if self.sigma is not None:
+            values["sigma"] = check_float("sigma", self.sigma, above=0)
+        if self.n_jobs is not None:
+            values["n_jobs"] = check_int("n_jobs", self.n_jobs, 1)
+        if isinstance(self.out, str | os.PathLike):
+            values["out"] = Output(self.out)
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+        if self.resume and self.output is None:
+            raise UserError("goes on with a file", argument="resume", remedy=Remedy.NAME_OUTPUT)
+
+    @property
+    def output(self) -> Output | None:
+        """The file that the result goes to; None if it goes to an array."""
+        return self.out if isinstance(self.out, Output) else None
+
+    @property
+    def n_threads(self) -> int:
+        """How many threads compute."""
+        return self.n_jobs or count_cores()
 
     @property
     def tile_memory(self) -> int | None:
         """Bytes that a tile may take, however many threads; None: what suits the passes."""
-        return None if self.memory is None else round(_SHARE * self.memory / _TOGETHER)
+        memory = self.memory
+        assert not isinstance(memory, str)
+        return None if memory is None else round(_TILE_SHARE * memory / _TILES_IN_MEMORY)
 
-    def at_a_time(self, tile_memory: int) -> int:
-        """How many tiles of that size may be under way."""
+    def tiles_at_a_time(self, tile_memory: int) -> int:
+        """How many tiles that take so many bytes may be under way."""
         memory = self.memory
         if memory is None:
             import psutil
 
             memory = psutil.virtual_memory().available // 2
-        return max(1, min(self.n_jobs, int(_SHARE * memory / tile_memory)))
+        assert not isinstance(memory, str)
+        return max(1, min(self.n_threads, int(_TILE_SHARE * memory / tile_memory)))
+
+    def check_out(self, samples: ImageSamples) -> None:
+        """Refuse an array that the result does not fit into."""
+        shape, dtype, out = samples.image.shape, samples.image.dtype, self.out
+        if hasattr(out, "shape") and (tuple(out.shape) != shape or np.dtype(out.dtype) != dtype):
+            raise UserError(
+                f"has the shape {tuple(out.shape)} and type {out.dtype}, the result {shape} and "
+                f"{dtype}",
+                argument="out",
+            )
+
+    def fingerprint(self) -> dict[str, Any]:
+        """The options that the result depends on."""
+        names = ("sigma", "strength", "quality", "method", "seed")
+        return {
+            **{name: getattr(self, name) for name in names},
+            "bank": None if self.bank is None else self.bank.id,
+            "memory": self.tile_memory,
+        }
 
 
-def memory_of(memory: Any) -> int | None:
+def check_bank_type(bank: Any) -> None:
+    """Refuse what is no filter bank."""
+    if bank is not None and not isinstance(bank, FilterBank):
+        raise UserTypeError(
+            f"must be a FilterBank, but is a {type(bank).__name__}", argument="bank"
+        )
+
+
+def parse_memory(memory: Any) -> int | None:
     """A number of bytes, or one with a unit such as "2 GB"."""
     if memory is None:
         return None
@@ -94,24 +180,15 @@ def memory_of(memory: Any) -> int | None:
     try:
         found = int(parse_bytes(memory))
     except (ValueError, TypeError):
-        raise ValueError(f'memory must be like "2 GB", but is {memory!r}') from None
-    if found < _LEAST_MEMORY:
-        raise ValueError(f'memory must be at least "{_LEAST_MEMORY // 10**6} MB", not {memory!r}')
+        raise UserError(f'must be like "2 GB", but is {memory!r}', argument="memory") from None
+    if found < MIN_MEMORY:
+        least = f"{MIN_MEMORY // 10**6} MB"
+        raise UserError(f'must be at least "{least}", not {memory!r}', argument="memory")
     return found
 
 
-def cores() -> int:
-    """How many this process may use."""
+def count_cores() -> int:
+    """How many cores this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
-
-
-def check_out(out: Any, source: ImageSamples) -> None:
-    """Refuse an array that the result does not fit into."""
-    shape, dtype = source.image.shape, source.image.dtype
-    if hasattr(out, "shape") and (tuple(out.shape) != shape or np.dtype(out.dtype) != dtype):
-        raise ValueError(
-            f"out has the shape {tuple(out.shape)} and type {out.dtype}, the result {shape} "
-            f"and {dtype}"
-        )

@@ -1,4 +1,4 @@
-"""The paper's own inference, for comparison: a convolutional code of each tile, as it comes."""
+"""The paper's own inference, for comparison: a convolutional code of each tile."""
 
 from __future__ import annotations
 
@@ -13,77 +13,86 @@ import numpy as np
 
 from napari_scsc._types import Array, Region
 from napari_scsc.cancellation import NEVER, Cancellation
-from napari_scsc.data.samples import ImageSamples, draw_tiles
-from napari_scsc.learn.models import (
-    N_BASE,
-    N_FILTERS,
-    PRICE,
-    Split,
-    ignore_zero_codes,
-    split_smooth,
-    support_for,
-)
+from napari_scsc.data.samples import ImageSamples
+from napari_scsc.learn.models import CODE_PRICE, split_smooth
+from napari_scsc.learn.plan import CODE_TILE_SIDES
 from napari_scsc.model.bank import FilterBank
 from napari_scsc.model.scsc import SCSC
 from napari_scsc.model.settings import Weights
 from napari_scsc.model.updates import Code
 from napari_scsc.noise.working import WorkingValues
-from napari_scsc.restore.options import Options
+from napari_scsc.restore.cost import SampleCost, count_tiles_of
+from napari_scsc.restore.methods import Task
+from napari_scsc.restore.quality import Quality
+from napari_scsc.restore.restoration import Restoration
 from napari_scsc.run.tile_restorer import TileRestorer
-from napari_scsc.run.updates import LEARNING, RestoreUpdate, Updates
+from napari_scsc.run.updates import RestoreUpdate
 
-_NOISELESS = 0.002  # of the working range: the price of a code where there is no noise
-_TILE = {1: 4096, 2: 128, 3: 40}
-_OVERLAP = {1: 64, 2: 24, 3: 8}
-Found = Generator[RestoreUpdate, None, tuple["Coder", FilterBank]]
+_NOISELESS_PRICE = 0.002  # of the working range: the price of a code where there is no noise
+_OVERLAPS = {1: 64, 2: 24, 3: 8}  # of two tiles, by the number of shift axes
+_BYTES_PER_CODE_VALUE = 8 * 4  # two codes, their gradients and spectra
+_TYPICAL_FILTERS = 64
+_SECONDS_PER_MEGAPOINT = 100.0  # time of one thread, measured on a laptop's core
+
+Preparing = Generator[RestoreUpdate, None, "TileCoder"]
 
 
-def denoising(
-    source: ImageSamples,
-    working: WorkingValues,
-    sigma: float,
-    options: Options,
-    cancellation: Cancellation,
-) -> Found:
+def prepare_denoising(restoration: Restoration) -> Preparing:
     """Denoise by coding: what the filters cannot say in few words is taken for noise."""
-    return (yield from _restoring(source, working, PRICE * sigma, options, cancellation, False))
+    return (yield from _prepare(restoration, CODE_PRICE * restoration.sigma))
 
 
-def inpainting(
-    source: ImageSamples,
-    working: WorkingValues,
-    sigma: float,
-    options: Options,
-    cancellation: Cancellation,
-    keep_known: bool,
-) -> Found:
+def prepare_inpainting(restoration: Restoration) -> Preparing:
     """Inpaint by coding what is known; the code says what is not."""
-    return (yield from _restoring(source, working, price(sigma), options, cancellation, keep_known))
+    price = code_price(restoration.working.sigma)
+    return (yield from _prepare(restoration, code_price(restoration.sigma), price))
 
 
-def price(sigma: float, levels: float | None = None) -> float:
+def code_price(sigma: float, levels: float | None = None) -> float:
     """The beta of so many noise levels, or of what suits, in working values as the level is."""
-    return max((PRICE if levels is None else levels) * sigma, _NOISELESS)
+    return max((CODE_PRICE if levels is None else levels) * sigma, _NOISELESS_PRICE)
 
 
-def _restoring(
-    source: ImageSamples,
-    working: WorkingValues,
-    beta: float,
-    options: Options,
-    cancellation: Cancellation,
-    keep_known: bool,
-) -> Found:
-    weights: Weights = "identity" if options.method == "ocsc-paper" else "sample"
-    bank = options.bank
-    if bank is None:
-        bank = yield from _learned(source, working, beta, weights, options.seed, cancellation)
-    coder = Coder.of(bank, source, working, beta, options.tile_memory, weights, keep_known)
-    return coder, coder.bank
+def _prepare(
+    restoration: Restoration, beta: float, learning_price: float | None = None
+) -> Preparing:
+    bank = yield from restoration.find_bank(lambda: restoration.learn_bank(learning_price))
+    weights: Weights = "identity" if restoration.method.model == "ocsc" else "sample"
+    return TileCoder.of(
+        bank,
+        restoration.samples,
+        restoration.working,
+        beta,
+        restoration.options.tile_memory,
+        weights,
+        keeps_known=restoration.task == "inpaint" and restoration.noise.sigma == 0,
+    )
+
+
+def cost(shift: tuple[int, ...], n_joint: int, task: Task, quality: Quality) -> SampleCost:
+    """What a sample takes, before anything of it was read; the same for all qualities."""
+    size, overlap, memory = _tile_shape(shift, (0,) * len(shift), _TYPICAL_FILTERS, None)
+    seconds = _SECONDS_PER_MEGAPOINT * n_joint * math.prod(shift) / 1e6
+    return SampleCost(count_tiles_of(shift, size, overlap), seconds, memory)
+
+
+def _tile_shape(
+    shift: tuple[int, ...], support: tuple[int, ...], n_filters: int, memory: int | None
+) -> tuple[tuple[int, ...], tuple[int, ...], int]:
+    """Lengths of a tile and of the overlap of two, and the bytes that a tile takes."""
+    n_shift = len(shift)
+    per_point = _BYTES_PER_CODE_VALUE * n_filters
+    side = CODE_TILE_SIDES[n_shift]
+    if memory is not None:
+        side = min(side, int((memory / per_point) ** (1 / n_shift)))
+    least = (s + _OVERLAPS[n_shift] for s in support)
+    size = tuple(min(n, max(side, m)) for n, m in zip(shift, least, strict=True))
+    overlap = tuple(min(s - 1, _OVERLAPS[n_shift]) for s in size)
+    return size, overlap, per_point * math.prod(size)
 
 
 @dataclass(frozen=True)
-class Coder(TileRestorer):
+class TileCoder(TileRestorer):
     """Restores a tile by its convolutional code."""
 
     working: WorkingValues
@@ -93,48 +102,41 @@ class Coder(TileRestorer):
     bank: FilterBank
     beta: float
     weights: Weights
-    keep_known: bool
+    keeps_known_values: bool
 
     @classmethod
     def of(
         cls,
         bank: FilterBank,
-        source: ImageSamples,
+        samples: ImageSamples,
         working: WorkingValues,
         beta: float,
         memory: int | None = None,
         weights: Weights = "sample",
-        keep_known: bool = False,
-    ) -> Coder:
-        """What suits a bank and a source; ``beta`` is in working values."""
+        keeps_known: bool = False,
+    ) -> TileCoder:
+        """What suits a bank and an image; ``beta`` is in working values."""
         model = SCSC.from_bank(bank, beta=beta, weights=weights)
-        n_shift = len(source.shift)
-        # Two codes, their gradients and spectra, each of K values a point.
-        a_point = 8 * 4 * model.settings.n_filters
-        side = _TILE[n_shift]
-        if memory is not None:
-            side = min(side, int((memory / a_point) ** (1 / n_shift)))
-        least = (o + _OVERLAP[n_shift] for o in bank.support)
-        size = tuple(min(n, max(side, m)) for n, m in zip(source.shift, least, strict=True))
-        overlap = tuple(min(s - 1, _OVERLAP[n_shift]) for s in size)
-        takes = a_point * math.prod(size)
-        return cls(working, size, overlap, takes, model.bank, beta, weights, keep_known)
+        size, overlap, takes = _tile_shape(
+            samples.shift, bank.support, model.settings.n_filters, memory
+        )
+        return cls(working, size, overlap, takes, model.bank, beta, weights, keeps_known)
 
     def estimates(
         self,
-        source: ImageSamples,
+        samples: ImageSamples,
         index: tuple[int, ...],
         part: Region,
         executor: Executor | None = None,
         cancellation: Cancellation = NEVER,
     ) -> Iterator[tuple[float, Array]]:
         """The smooth part, and what the code says."""
-        smooth, code = self.code(source, index, part, cancellation)
+        smooth, code = self.code(samples, index, part, cancellation)
         yield 1.0, smooth if code is None else smooth + code.reconstruction.reshape(smooth.shape)
 
     def code(
         self,
-        source: ImageSamples,
+        samples: ImageSamples,
         index: tuple[int, ...],
         part: Region,
         cancellation: Cancellation = NEVER,
@@ -144,12 +146,12 @@ class Coder(TileRestorer):
         None where nothing of the tile is known.
         """
         cancellation.check()
-        smooth, detail, known = _read(source, self.working, index, part)
+        smooth, detail, known = _read_split(samples, self.working, index, part)
         if known is not None and not known.any():
             return smooth, None
         code = self.model.encode(
-            detail.reshape(*source.joint, *detail.shape[1:]),
-            None if known is None else known.reshape(*source.joint, *known.shape[1:]),
+            detail.reshape(*samples.joint, *detail.shape[1:]),
+            None if known is None else known.reshape(*samples.joint, *known.shape[1:]),
             cancellation=cancellation,
             warn=False,  # a tile without any code is smooth: that is an answer here
         )
@@ -158,7 +160,7 @@ class Coder(TileRestorer):
     @property
     def keeps_known(self) -> bool:
         """As it was asked for."""
-        return self.keep_known
+        return self.keeps_known_values
 
     @cached_property
     def model(self) -> SCSC:
@@ -169,69 +171,12 @@ class Coder(TileRestorer):
         return {k: v for k, v in self.__dict__.items() if k != "model"}
 
 
-def _learned(
-    source: ImageSamples,
-    working: WorkingValues,
-    beta: float,
-    weights: Weights,
-    seed: int,
-    cancellation: Cancellation,
-) -> Generator[RestoreUpdate, None, FilterBank]:
-    """Filters learned from tiles of the image."""
-    n_shift = len(source.shift)
-    tiles = [
-        _read(source, working, index, part)
-        for index, part in draw_tiles(source, _TILE[n_shift] ** n_shift, 8, seed)
-    ]
-    model = SCSC(
-        n_base=32 if weights == "identity" else N_BASE,
-        n_filters=32 if weights == "identity" else N_FILTERS,
-        filter_shape=support_for(tiles, n_shift),
-        n_joint=len(source.joint),
-        beta=beta,
-        weights=weights,
-        max_iter=60,
-        seed=seed,
-    )
-    yield from _fitting(model, tiles, source.joint, 1, LEARNING, cancellation)
-    return model.bank
-
-
-def _fitting(
-    model: SCSC,
-    tiles: list[Split],
-    joint: tuple[int, ...],
-    passes: int,
-    share: float,
-    cancellation: Cancellation,
-) -> Updates:
-    """Learn from tiles of any size, those that are smaller padded with what was not measured."""
-    largest = max(tiles, key=lambda t: t[1].size)[1].shape[1:]
-    total = passes * len(tiles)
-    for number in range(total):
-        _, detail, known = tiles[number % len(tiles)]
-        short = [(0, m - n) for m, n in zip(largest, detail.shape[1:], strict=True)]
-        there = np.ones(detail.shape, bool) if known is None else known
-        sample = tuple(
-            np.pad(a, [(0, 0), *short]).reshape(*joint, *largest) for a in (detail, there)
-        )
-        with ignore_zero_codes():
-            (update,) = model.iter_fit([sample], cancellation=cancellation)
-        yield RestoreUpdate(
-            "learn",
-            share * (number + 1) / total,
-            f"learned from tile {number + 1} of {total}",
-            learned=update,
-            bank=model.bank,
-        )
-
-
-def _read(
-    source: ImageSamples, working: WorkingValues, index: tuple[int, ...], part: Region
-) -> Split:
-    values = source.read(index, part)
-    if not source.has_missing and source.is_known_whole:
+def _read_split(
+    samples: ImageSamples, working: WorkingValues, index: tuple[int, ...], part: Region
+) -> tuple[Array, Array, Array | None]:
+    values = samples.read(index, part)
+    if not samples.has_missing and samples.is_known_whole:
         return split_smooth(working.to_work(values), None)
-    missing = source.missing(index, part)
+    missing = samples.missing(index, part)
     known = np.where(missing, 0, working.to_work(values)).astype(np.float32)
     return split_smooth(known, ~missing)

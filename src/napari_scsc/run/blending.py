@@ -12,26 +12,26 @@ from napari_scsc.cancellation import NEVER, Cancellation
 from napari_scsc.data.image import in_task
 from napari_scsc.data.samples import ImageSamples
 from napari_scsc.data.tiles import Blend, Tile
-from napari_scsc.run.block_grid import BlockGrid, RestoredBlock, ResultChunk, image_chunks
+from napari_scsc.run.block_grid import BlockGrid, ResultChunk, TileBlock, image_chunks
 from napari_scsc.run.tile_restorer import TileRestorer
 
 
 def estimate_block(
-    source: ImageSamples,
+    samples: ImageSamples,
     restorer: TileRestorer,
-    block: RestoredBlock,
+    block: TileBlock,
     cancellation: Cancellation = NEVER,
 ) -> Array:
     """The estimate (C, *tile) of a block, in working values."""
     with in_task():
         *_, (_, estimate) = restorer.estimates(
-            source.alone(), block.index, block.tile.region, None, tick
+            samples.without_cache(), block.index, block.tile.region, None, cancellation
         )
     return np.ascontiguousarray(estimate, np.float32)
 
 
 def blend_chunk(
-    source: ImageSamples,
+    samples: ImageSamples,
     restorer: TileRestorer,
     grid: BlockGrid,
     chunk: ResultChunk,
@@ -39,61 +39,61 @@ def blend_chunk(
 ) -> Array:
     """The values of a chunk as the image has them."""
     lengths = tuple(s.stop - s.start for s in chunk.part)
-    blend = Blend((source.n_joint, *lengths))
+    blend = Blend((samples.n_joint, *lengths))
     for number, piece in zip(chunk.blocks, pieces, strict=True):
         tile = grid.block(number).tile
-        common = [
+        shared = [
             slice(max(a.start, b.start), min(a.stop, b.stop))
             for a, b in zip(tile.region, chunk.part, strict=True)
         ]
-        here = _relative(common, chunk.part)
-        there = _relative(common, tile.region)
-        ramps = tuple(ramp[s] for ramp, s in zip(tile.ramps, there, strict=True))
-        joint = (np.ones(source.n_joint), *ramps)
-        blend.add(Tile((slice(None), *here), joint), piece[(slice(None), *there)])
-    return restorer.finished(source, chunk.index, chunk.part, blend.result)
+        in_chunk = _shift_origin(shared, chunk.part)
+        in_tile = _shift_origin(shared, tile.region)
+        ramps = tuple(ramp[s] for ramp, s in zip(tile.ramps, in_tile, strict=True))
+        joint = (np.ones(samples.n_joint), *ramps)
+        blend.add(Tile((slice(None), *in_chunk), joint), piece[(slice(None), *in_tile)])
+    return restorer.to_image(samples, chunk.index, chunk.part, blend.result)
 
 
-def _relative(region: Sequence[slice], origin: Sequence[slice]) -> Region:
+def _shift_origin(region: Sequence[slice], origin: Sequence[slice]) -> Region:
     return tuple(
         slice(s.start - o.start, s.stop - o.start) for s, o in zip(region, origin, strict=True)
     )
 
 
-def lazy_result(source: ImageSamples, restorer: TileRestorer) -> Any:
+def lazy_result(samples: ImageSamples, restorer: TileRestorer) -> Any:
     """The result as a dask array, of which nothing is computed yet."""
     import dask.array
     from dask import delayed
 
-    grid = BlockGrid.of(source, restorer)
-    shared = delayed((source, restorer, grid), pure=False)
+    grid = BlockGrid.of(samples, restorer)
+    shared = delayed((samples, restorer, grid), pure=False)
     estimate, blend = delayed(_lazy_block, pure=False), delayed(_lazy_chunk, pure=False)
     blocks = [estimate(shared, n) for n in range(grid.n_blocks)]
-    chunks = image_chunks(source, grid)
-    spans = [range(0, n, c) for n, c in zip(source.image.shape, chunks, strict=True)]
+    chunks = image_chunks(samples, grid)
+    spans = [range(0, n, c) for n, c in zip(samples.image.shape, chunks, strict=True)]
     parts = np.empty([len(s) for s in spans], object)
     for number in range(grid.n_chunks):
         chunk = grid.chunk_at(number)
-        region = source.region(chunk.index, chunk.part)
+        region = samples.region(chunk.index, chunk.part)
         lengths = [
-            len(range(*s.indices(n))) for s, n in zip(region, source.image.shape, strict=True)
+            len(range(*s.indices(n))) for s, n in zip(region, samples.image.shape, strict=True)
         ]
-        starts = [s.indices(n)[0] for s, n in zip(region, source.image.shape, strict=True)]
+        starts = [s.indices(n)[0] for s, n in zip(region, samples.image.shape, strict=True)]
         value = blend(shared, number, [blocks[b] for b in chunk.blocks])
         parts[tuple(a // c for a, c in zip(starts, chunks, strict=True))] = dask.array.from_delayed(
-            value, lengths, source.image.dtype
+            value, lengths, samples.image.dtype
         )
     return dask.array.block(parts.tolist())
 
 
 def _lazy_block(shared: tuple[ImageSamples, TileRestorer, BlockGrid], number: int) -> Array:
-    source, restorer, grid = shared
-    return estimate_block(source, restorer, grid.block(number))
+    samples, restorer, grid = shared
+    return estimate_block(samples, restorer, grid.block(number))
 
 
 def _lazy_chunk(
     shared: tuple[ImageSamples, TileRestorer, BlockGrid], number: int, pieces: Sequence[Array]
 ) -> Array:
-    source, restorer, grid = shared
+    samples, restorer, grid = shared
     with in_task():
-        return blend_chunk(source.alone(), restorer, grid, grid.chunk_at(number), pieces)
+        return blend_chunk(samples.without_cache(), restorer, grid, grid.chunk_at(number), pieces)

@@ -14,11 +14,11 @@ from napari_scsc.data.samples import ImageSamples
 from napari_scsc.data.tiles import Tile, cut
 from napari_scsc.run.tile_restorer import TileRestorer
 
-_CHUNK_VALUES = 1 << 20  # of a chunk of the result, about
+CHUNK_VALUES = 1 << 20  # of a chunk of the result, about
 
 
 @dataclass(frozen=True)
-class RestoredBlock:
+class TileBlock:
     """One tile of one sample."""
 
     index: tuple[int, ...]
@@ -45,11 +45,11 @@ class BlockGrid:
     chunk: tuple[int, ...]
 
     @classmethod
-    def of(cls, source: ImageSamples, restorer: TileRestorer) -> BlockGrid:
-        """The grid of a source, with chunks of a convenient size."""
-        chunk = _chunk_lengths(source.shift, _CHUNK_VALUES // source.n_joint)
-        indices = tuple(source.samples())
-        return cls(indices, source.shift, restorer.size, restorer.overlap, chunk)
+    def of(cls, samples: ImageSamples, restorer: TileRestorer) -> BlockGrid:
+        """The grid of an image, with chunks of a convenient size."""
+        chunk = _chunk_lengths(samples.shift, CHUNK_VALUES // samples.n_joint)
+        indices = tuple(samples.indices())
+        return cls(indices, samples.shift, restorer.size, restorer.overlap, chunk)
 
     @cached_property
     def tiles(self) -> tuple[Tile, ...]:
@@ -66,7 +66,7 @@ class BlockGrid:
         counts = [len(spans) for spans in along]
         cells = [
             [
-                (span, [i for i, tile in enumerate(tiles) if _meet(tile, span)])
+                (span, [i for i, tile in enumerate(tiles) if _overlap(tile, span)])
                 for span in (slice(a, min(a + c, n)) for a in range(0, n, c))
             ]
             for n, c, tiles in zip(self.shift, self.chunk, along, strict=True)
@@ -93,10 +93,10 @@ class BlockGrid:
         """How many chunks there are."""
         return len(self.indices) * len(self._parts)
 
-    def block(self, number: int) -> RestoredBlock:
+    def block(self, number: int) -> TileBlock:
         """The block of that number."""
         sample, tile = divmod(number, len(self.tiles))
-        return RestoredBlock(self.indices[sample], self.tiles[tile])
+        return TileBlock(self.indices[sample], self.tiles[tile])
 
     def number(self, index: tuple[int, ...], part: Region) -> int:
         """The number of the block that lies there."""
@@ -116,14 +116,14 @@ class BlockGrid:
         return ResultChunk(self.indices[sample], part, tuple(first + t for t in tiles))
 
 
-def _meet(a: slice, b: slice) -> bool:
+def _overlap(a: slice, b: slice) -> bool:
     return bool(a.start < b.stop and b.start < a.stop)
 
 
-def image_chunks(source: ImageSamples, grid: BlockGrid) -> tuple[int, ...]:
+def image_chunks(samples: ImageSamples, grid: BlockGrid) -> tuple[int, ...]:
     """Lengths of a chunk in the image's own order of axes."""
     lengths = iter(grid.chunk)
-    pairs = zip(source.image.shape, source.axes.roles, strict=True)
+    pairs = zip(samples.image.shape, samples.axes.roles, strict=True)
     return tuple(1 if r == "sample" else n if r == "joint" else next(lengths) for n, r in pairs)
 
 

@@ -15,34 +15,35 @@ import shutil
 import socket
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from napari_scsc.cancellation import Cancellation
+from napari_scsc.cancellation import Cancellation, Cancelled
 from napari_scsc.data.image import in_task
 from napari_scsc.data.samples import ImageSamples
-from napari_scsc.errors import RunInterrupted
+from napari_scsc.errors import Remedy, RunInterrupted, UserError
 from napari_scsc.io.atomic_files import exclusive_lock, read_json, write_json
 from napari_scsc.run.blending import blend_chunk, estimate_block
-from napari_scsc.run.block_grid import BlockGrid, RestoredBlock, image_chunks
-from napari_scsc.run.cancel import _SECONDS_BETWEEN_CHECKS, Stopped, stop_file_ticker
+from napari_scsc.run.block_grid import BlockGrid, TileBlock, image_chunks
+from napari_scsc.run.cancel import SECONDS_BETWEEN_CHECKS, StopFile
 from napari_scsc.run.executors import ClusterExecutor, ClusterFailed, ClusterOutOfMemory
-from napari_scsc.run.tile_restorer import TileRestorer
-from napari_scsc.run.updates import LEARNING, RestoreUpdate, Updates, finished
+from napari_scsc.run.tile_restorer import Restored, Restoring, TileRestorer
+from napari_scsc.run.updates import LEARNING_SHARE, BlocksDone
 
-_WAVE = 1 << 14  # chunks in one graph
+_CHUNKS_PER_GRAPH = 1 << 14
 
 
 @dataclass(frozen=True)
 class BlockRun:
     """A restoration into a store: what every process that works on it has to know."""
 
-    source: ImageSamples
+    samples: ImageSamples
     restorer: TileRestorer
     grid: BlockGrid
     folder: Path
@@ -52,10 +53,9 @@ class BlockRun:
         """Where the estimate of a block lies."""
         return self.folder / "blocks" / f"{number}.npy"
 
-    @property
-    def stop_file(self) -> Path:
-        """What tells everybody to stop."""
-        return self.folder / "stop"
+    def cancellation(self) -> StopFile:
+        """What tells every process to stop."""
+        return StopFile(self.folder / "stop")
 
     def record(self, what: str, number: int) -> None:
         """Say that a block was made ("blocks"), or a chunk written ("done")."""
@@ -95,8 +95,8 @@ def _restore_block(run: BlockRun, number: int) -> int:
     target = run.block_file(number)
     if target.exists():
         return number
-    tick = stop_file_ticker(run.stop_file)
-    estimate = estimate_block(run.source, run.restorer, run.grid.block(number), cancellation)
+    block = run.grid.block(number)
+    estimate = estimate_block(run.samples, run.restorer, block, run.cancellation())
     target.parent.mkdir(exist_ok=True)
     temporary = target.with_name(f"{target.name}.{secrets.token_hex(4)}")
     with open(temporary, "wb") as stream:
@@ -110,18 +110,18 @@ def _restore_block(run: BlockRun, number: int) -> int:
     return number
 
 
-def _write_chunk(run: BlockRun, number: int, _blocks: Sequence[int]) -> Counter[str]:
-    """Blend the blocks that cover a chunk, and write it."""
-    stop_file_ticker(run.stop_file)()
+def _write_chunk(run: BlockRun, number: int, _blocks: Sequence[int]) -> int:
+    """Blend the blocks that cover a chunk, and write it; return how many points are doubtful."""
+    run.cancellation().check()
     chunk = run.grid.chunk_at(number)
-    source = run.source.alone()
+    samples = run.samples.without_cache()
     pieces = [np.load(run.block_file(b), mmap_mode="r") for b in chunk.blocks]
     with in_task():
-        values = blend_chunk(source, run.restorer, run.grid, chunk, pieces)
-        run.store.write(source.region(chunk.index, chunk.part), values)
-        remarks = run.restorer.remarks(source, chunk.index, chunk.part)
+        values = blend_chunk(samples, run.restorer, run.grid, chunk, pieces)
+        run.store.write(samples.region(chunk.index, chunk.part), values)
+        n_doubtful = run.restorer.count_doubtful(samples, chunk.index, chunk.part)
     run.record("done", number)
-    return remarks
+    return n_doubtful
 
 
 def _free_block(run: BlockRun, number: int, _chunks: Sequence[Any]) -> None:
@@ -129,78 +129,75 @@ def _free_block(run: BlockRun, number: int, _chunks: Sequence[Any]) -> None:
     run.block_file(number).unlink(missing_ok=True)
 
 
-Make = Callable[[ImageSamples, Any, RestoredBlock, Tick], Any]
-"""Makes something of a block of a source, with the restorer of the run."""
+Make = Callable[[ImageSamples, Any, TileBlock, Cancellation], Any]
+"""Makes something of a block of an image, with the restorer of the run."""
 
 
 def _fill_place(run: BlockRun, make: Make, number: int) -> None:
     """Write what is made of a block to its place in the store."""
-    block, tick = run.grid.block(number), stop_file_ticker(run.stop_file)
+    block = run.grid.block(number)
     with in_task():
-        made = make(run.source.alone(), run.restorer, block, cancellation)
+        made = make(run.samples.without_cache(), run.restorer, block, run.cancellation())
     run.store.write(number, made)
     run.record("blocks", number)
 
 
 def restore_into_store(
-    source: ImageSamples,
+    samples: ImageSamples,
     restorer: TileRestorer,
-    common: RestoreUpdate,
     folder: Path,
-    store_for: Callable[[tuple[int, ...]], Any],
+    make_store: Callable[[tuple[int, ...]], Any],
     n_jobs: int,
     cancellation: Cancellation,
-) -> Updates:
+) -> Restoring:
     """Restore into a store, yielding an update whenever chunks were finished.
 
-    ``folder`` is there, and keeps what a later run needs to go on. ``store_for`` makes the store
+    ``folder`` is there, and keeps what a later run needs to go on. ``make_store`` makes the store
     of the result for a shape of chunks.
     """
-    grid = BlockGrid.of(source, restorer)
-    run = BlockRun(source, restorer, grid, folder, store_for(image_chunks(source, grid)))
-    with exclusive_lock(folder / "lock", f"another run is working on {folder}"):
-        _check_same_grid(run)
-        run.stop_file.unlink(missing_ok=True)
+    grid = BlockGrid.of(samples, restorer)
+    run = BlockRun(samples, restorer, grid, folder, make_store(image_chunks(samples, grid)))
+    restored = Restored(run.store)
+    with _exclusive(run):
         if not (folder / "created").exists():
             _remove_path(run.store.path)  # what a run that was killed had just begun
             run.store.create()
             (folder / "created").touch()
-        remarks: Counter[str] = Counter()
         total = grid.n_blocks + grid.n_chunks
-        for steps in _compute_waves(run, _plan_waves(run), n_jobs, cancellation, remarks):
-            share = LEARNING + (1 - LEARNING) * steps / total
-            yield replace(common, done=share, message=f"step {steps} of {total}")
+        for count in _compute_waves(run, _plan_waves(run), n_jobs, cancellation, restored):
+            share = LEARNING_SHARE + (1 - LEARNING_SHARE) * count / total
+            yield BlocksDone(count, total, share)
         run.store.finish()
-    yield finished(common, run.store, remarks)
+    return restored
 
 
 def fill_store(
-    run: BlockRun, make: Make, common: RestoreUpdate, n_jobs: int, cancellation: Cancellation
-) -> Updates:
+    run: BlockRun, make: Make, n_jobs: int, cancellation: Cancellation
+) -> Generator[BlocksDone, None, None]:
     """Write what is made of each block to the store of a run, which has a place for each.
 
-    The store is there, and so is the folder of the run, as for ``into_store``. There is nothing to
-    blend: a block is done when its place is filled.
+    The store is there, and so is the folder of the run, as for ``restore_into_store``. There is
+    nothing to blend: a block is done when its place is filled.
     """
-    with exclusive_lock(run.folder / "lock", f"another run is working on {run.folder}"):
-        yield from _fill_blocks(run, make, common, n_jobs, cancellation)
-        run.store.finish()
-    yield finished(common, run.store, Counter())
-
-
-def _fill_blocks(
-    run: BlockRun, make: Make, common: RestoreUpdate, n_jobs: int, cancellation: Cancellation
-) -> Updates:
     from dask import delayed
 
-    _check_same_grid(run)
-    run.stop_file.unlink(missing_ok=True)
-    shared, fill = delayed(run, pure=False), delayed(_fill_place, pure=False)
-    total, done = run.grid.n_blocks, BlockRecords(run).numbers("blocks")
-    todo = [n for n in range(total) if n not in done]
-    waves = ([fill(shared, make, n) for n in some] for some in _in_waves(todo))
-    for steps in _compute_waves(run, waves, n_jobs, cancellation, Counter()):
-        yield replace(common, done=steps / total, message=f"block {steps} of {total}")
+    with _exclusive(run):
+        shared, fill = delayed(run, pure=False), delayed(_fill_place, pure=False)
+        total, done = run.grid.n_blocks, BlockRecords(run).numbers("blocks")
+        numbers = [n for n in range(total) if n not in done]
+        waves = ([fill(shared, make, n) for n in wave] for wave in _in_waves(numbers))
+        for count in _compute_waves(run, waves, n_jobs, cancellation, Restored(run.store)):
+            yield BlocksDone(count, total, count / total)
+        run.store.finish()
+
+
+@contextmanager
+def _exclusive(run: BlockRun) -> Iterator[None]:
+    """Have the folder of a run for oneself, and go on with nothing but the same blocks."""
+    with exclusive_lock(run.folder / "lock", f"another run is working on {run.folder}"):
+        _check_same_grid(run)
+        run.cancellation().path.unlink(missing_ok=True)
+        yield
 
 
 def _remove_path(path: Path) -> None:
@@ -213,17 +210,18 @@ def _remove_path(path: Path) -> None:
 def _check_same_grid(run: BlockRun) -> None:
     """Refuse to go on with the blocks of another grid."""
     grid = run.grid
-    mine = {"shift": grid.shift, "size": grid.size, "overlap": grid.overlap, "chunk": grid.chunk}
+    wanted = {"shift": grid.shift, "size": grid.size, "overlap": grid.overlap, "chunk": grid.chunk}
     path = run.folder / "grid.json"
     if path.exists():
-        theirs = {k: tuple(v) for k, v in read_json(path).items()}
-        if theirs != mine:
-            raise ValueError(
-                f"{run.folder} holds parts of a run with blocks of another size: resume it with "
-                "the same memory, or remove it"
+        written = {k: tuple(v) for k, v in read_json(path).items()}
+        if written != wanted:
+            raise UserError(
+                "holds parts of a run with blocks of another size, as of another memory",
+                path=run.folder,
+                remedy=Remedy.RESUME_WITH_SAME_ARGUMENTS,
             )
         return
-    write_json(path, mine)
+    write_json(path, wanted)
 
 
 def _compute_waves(
@@ -231,22 +229,21 @@ def _compute_waves(
     waves: Iterable[list[Any]],
     n_jobs: int,
     cancellation: Cancellation,
-    remarks: Counter[str],
+    restored: Restored,
 ) -> Iterator[int]:
     """Compute waves of tasks; yield how many steps are done, whenever that has changed."""
     failure: list[BaseException] = []
     # Not join: Python takes a thread for ended whose join was broken off by Ctrl-C.
     ended = threading.Event()
     cluster = ClusterExecutor.active()  # asked here: a thread might be told of another one
-    stop = stop_file_ticker(run.stop_file)
+    stop = run.cancellation()
 
     def compute() -> None:
         try:
             for tasks in waves:
-                stop()
-                found = cluster.compute(tasks, stop) if cluster else _compute(tasks, n_jobs)
-                for remark in found:
-                    remarks.update(remark or {})
+                stop.check()
+                counts = cluster.compute(tasks, stop) if cluster else _compute(tasks, n_jobs)
+                restored.n_doubtful += sum(count or 0 for count in counts)
         except BaseException as error:  # of any scheduler: told by the thread that waits
             failure.append(error)
         finally:
@@ -260,14 +257,14 @@ def _compute_waves(
         yield told
         while not ended.is_set():
             cancellation.check()
-            ended.wait(_SECONDS_BETWEEN_CHECKS)
+            ended.wait(SECONDS_BETWEEN_CHECKS)
             steps = records.steps()
             if steps > told:
                 told = steps
                 yield told
     finally:
         if not ended.is_set():
-            run.stop_file.touch()
+            stop.cancel()
             ended.wait()
     if failure:
         raise _explain_failure(failure[0], run.folder)
@@ -282,8 +279,8 @@ def _plan_waves(run: BlockRun) -> Iterator[list[Any]]:
     from dask import delayed
 
     done = BlockRecords(run).numbers("done")
-    todo = [n for n in range(run.grid.n_chunks) if n not in done]
-    last = {b: n for n in todo for b in run.grid.chunk_at(n).blocks}
+    numbers = [n for n in range(run.grid.n_chunks) if n not in done]
+    last = {b: n for n in numbers for b in run.grid.chunk_at(n).blocks}
     for path in (run.folder / "blocks").glob("*.npy*"):
         name = path.name.removesuffix(".npy")
         if not name.isdigit() or int(name) not in last:
@@ -292,13 +289,15 @@ def _plan_waves(run: BlockRun) -> Iterator[list[Any]]:
     restore, write, free = (
         delayed(function, pure=False) for function in (_restore_block, _write_chunk, _free_block)
     )
-    for some in _in_waves(todo):
-        covered = {n: run.grid.chunk_at(n).blocks for n in some}
+    for wave in _in_waves(numbers):
+        covered = {n: run.grid.chunk_at(n).blocks for n in wave}
         blocks = {b: restore(shared, b) for b in sorted(set(chain(*covered.values())))}
-        written = {n: write(shared, n, [blocks[b] for b in own]) for n, own in covered.items()}
-        users: dict[int, list[Any]] = {b: [] for b in blocks if last[b] <= some[-1]}
-        for n, own in covered.items():
-            for b in own:
+        written = {
+            n: write(shared, n, [blocks[b] for b in needed]) for n, needed in covered.items()
+        }
+        users: dict[int, list[Any]] = {b: [] for b in blocks if last[b] <= wave[-1]}
+        for n, needed in covered.items():
+            for b in needed:
                 if b in users:
                     users[b].append(written[n])
         yield [*written.values(), *(free(shared, b, chunks) for b, chunks in users.items())]
@@ -306,7 +305,7 @@ def _plan_waves(run: BlockRun) -> Iterator[list[Any]]:
 
 def _in_waves(numbers: list[int]) -> Iterator[list[int]]:
     """So many of them at a time as a graph should have."""
-    return (numbers[i : i + _WAVE] for i in range(0, len(numbers), _WAVE))
+    return (numbers[i : i + _CHUNKS_PER_GRAPH] for i in range(0, len(numbers), _CHUNKS_PER_GRAPH))
 
 
 def _compute(tasks: list[Any], n_jobs: int) -> tuple[Any, ...]:
@@ -321,17 +320,15 @@ def _compute(tasks: list[Any], n_jobs: int) -> tuple[Any, ...]:
 
 def _explain_failure(error: BaseException, folder: Path) -> BaseException:
     """The error as the user should see it: what is wrong with the data as it is."""
-    if isinstance(error, ValueError | TypeError | MemoryError | OSError | Stopped):
+    if isinstance(error, ValueError | TypeError | MemoryError | OSError | Cancelled):
         return error
-    what = str(error)
+    text = str(error)
     if not isinstance(error, ClusterFailed):
-        what = f"the run broke off ({type(error).__name__}: {error})"
-    how = "run it again with resume"
-    if isinstance(error, ClusterOutOfMemory):
-        how += (
-            ", on workers with more memory or without a cluster, or remove it and begin again "
-            "with a smaller memory"
-        )
-    told = RunInterrupted(f"{what}; what was finished is kept in {folder}: {how}")
-    told.__cause__ = error
-    return told
+        text = f"the run broke off ({type(error).__name__}: {error})"
+    is_memory = isinstance(error, ClusterOutOfMemory)
+    interrupted = RunInterrupted(
+        f"{text}; what was finished is kept in {folder}",
+        remedy=Remedy.CLUSTER_MEMORY if is_memory else Remedy.RUN_AGAIN,
+    )
+    interrupted.__cause__ = error
+    return interrupted

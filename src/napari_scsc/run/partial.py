@@ -1,22 +1,20 @@
-"""Where a result goes: an array, a lazy one, or a file that appears when it is whole."""
+"""The folder of a result in the making, and the request that it belongs to."""
 
 from __future__ import annotations
 
 import json
 import os
 import shutil
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from napari_scsc.__about__ import __version__
-from napari_scsc.data.fingerprint import digest
-from napari_scsc.data.samples import ImageSamples
+from napari_scsc.errors import PathExistsError, Remedy, UserError
 from napari_scsc.io.atomic_files import read_json, write_json
 from napari_scsc.model.bank import FilterBank
 from napari_scsc.noise.model import Noise
-from napari_scsc.restore.options import Options
 
 
 @dataclass(frozen=True)
@@ -42,69 +40,83 @@ class PartialFolder:
     """The folder beside a result in the making: what is finished, and what a later run needs.
 
     It is called like the result with ``.partial`` after it, and is gone when that is whole.
-    ``more`` are arguments, beside the options, that must be the same when it is resumed.
+
+    Parameters
+    ----------
+    output : Output
+        Where the result goes.
+    fingerprint : callable
+        Gives all that the result depends on, as JSON has it: what must be the same when the run
+        is resumed. Called once the names are free, since it may read all of the image.
+    resume : bool
+        Whether to go on with a run that broke off.
     """
 
     def __init__(
-        self, output: Output, source: ImageSamples, options: Options, task: str, **more: Any
+        self, output: Output, fingerprint: Callable[[], Mapping[str, Any]], resume: bool
     ) -> None:
         self.output = output
         self.path = Path(output.path)
         self.folder = self.path.with_name(self.path.name + ".partial")
         if self.path.exists():
-            if options.resume:  # killed at its very end, when the file was whole
+            if resume:  # killed at its very end, when the file was whole
                 shutil.rmtree(self.folder, ignore_errors=True)
-            raise FileExistsError(f"{self.path} is there already: choose another name")
-        if self.folder.exists() and not options.resume:
-            raise FileExistsError(
-                f"{self.folder} holds a run that broke off: resume it (resume=True), or remove it"
+            raise PathExistsError(
+                "is there already", path=self.path, remedy=Remedy.CHOOSE_ANOTHER_NAME
             )
-        # Now, and not before a refusal: all of the image may have to be read for it.
-        known = {"version": __version__, "task": task}
-        self._request = {**known, **_fingerprint(source, options), **more}
+        if self.folder.exists() and not resume:
+            raise PathExistsError(
+                "holds a run that broke off", path=self.folder, remedy=Remedy.RESUME
+            )
+        request = {"version": __version__, **fingerprint()}
+        self._request: dict[str, Any] = json.loads(json.dumps(request))
         if self.folder.exists():
-            self._check(self._request)
+            self._check_same_request()
+
+    @property
+    def _request_file(self) -> Path:
+        return self.folder / "request.json"
 
     def begin(self) -> None:
         """Make the folder, if it is not there."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        if not (self.folder / "request.json").exists():
-            write_json(self.folder / "request.json", self._request)
+        if not self._request_file.exists():
+            write_json(self._request_file, self._request)
 
-    def _check(self, request: dict[str, Any]) -> None:
-        path = self.folder / "request.json"
-        if not path.exists():
-            self._check_begun()
+    def _check_same_request(self) -> None:
+        if not self._request_file.exists():
+            self._check_is_ours()
             return
-        theirs, mine = read_json(path), json.loads(json.dumps(request))
-        other = [name for name in {**mine, **theirs} if theirs.get(name) != mine.get(name)]
-        if other:
-            raise ValueError(
-                f"{self.folder} belongs to another request: {', '.join(other)} differ. "
-                "Resume with the same arguments, or remove it"
+        wanted, written = self._request, read_json(self._request_file)
+        others = [name for name in {**wanted, **written} if written.get(name) != wanted.get(name)]
+        if others:
+            raise UserError(
+                f"belongs to another request: {', '.join(others)} differ",
+                path=self.folder,
+                remedy=Remedy.RESUME_WITH_SAME_ARGUMENTS,
             )
 
-    def _check_begun(self) -> None:
+    def _check_is_ours(self) -> None:
         """It may have been killed between the folder and its first file; else it is not ours."""
         strangers = [
             p.name for p in self.folder.iterdir() if not p.name.startswith(".request.json")
         ]
         if strangers:
-            raise ValueError(
-                f"{self.folder} is no run that broke off, but holds {strangers[0]}: it would be "
-                "lost. Choose another name for the result, or move it away"
+            raise UserError(
+                f"is no run that broke off, but holds {strangers[0]}, which would be lost",
+                path=self.folder,
+                remedy="choose another name for the result, or move it away",
             )
 
-    # Found before the first block. Another machine, on which a run goes on, might find them a bit
-    # different.
+    # Kept before the first block: another machine, on which a run goes on, might find noise and
+    # filters a bit different.
     def noise(self, find: Callable[[], Noise]) -> Noise:
         """The noise that the run found, or finds now."""
         path = self.folder / "noise.json"
         if path.exists():
-            found = read_json(path)
-            return Noise(**{**found, "remarks": tuple(found["remarks"])})
+            return Noise.from_json(read_json(path))
         noise = find()
-        write_json(path, asdict(noise))
+        write_json(path, noise.to_json())
         return noise
 
     def bank(self) -> FilterBank | None:
@@ -121,20 +133,3 @@ class PartialFolder:
         """Let the result, which is whole, appear under its name."""
         os.replace(made, self.path)
         shutil.rmtree(self.folder, ignore_errors=True)
-
-
-def _fingerprint(source: ImageSamples, options: Options) -> dict[str, Any]:
-    axes = source.axes
-    return {
-        "shape": source.image.shape,
-        "dtype": str(source.image.dtype),
-        "axes": [axes.kind, axes.labels, axes.roles],
-        "bank": None if options.bank is None else options.bank.id,
-        "sigma": options.sigma,
-        "strength": options.strength,
-        "quality": options.quality,
-        "method": options.method,
-        "seed": options.seed,
-        "memory": options.tile_memory,
-        "image or mask": digest(source),
-    }

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,8 +15,75 @@ from napari_scsc._types import Array, Region
 from napari_scsc.cancellation import NEVER, Cancellation
 from napari_scsc.data.samples import ImageSamples
 from napari_scsc.data.tiles import Blend, Tile, cut
+from napari_scsc.errors import Message
+from napari_scsc.model.bank import FilterBank
 from napari_scsc.noise.working import WorkingValues
-from napari_scsc.run.updates import LEARNING, RestoreUpdate, Updates, finished
+from napari_scsc.run.updates import LEARNING_SHARE, RegionRestored, RestoreUpdate
+
+
+class TileRestorer(ABC):
+    """Restores a tile; knows nothing of the other tiles.
+
+    A method makes one for an image (``restore/methods.py``). It holds what all tiles share and
+    nothing of the image, and can be sent to other processes.
+    """
+
+    working: WorkingValues
+    size: tuple[int, ...]
+    """Lengths of a tile on the shift axes."""
+    overlap: tuple[int, ...]
+    """How many points two tiles share."""
+    memory: int
+    """About how many bytes a tile takes."""
+    bank: FilterBank | None
+    """The filters that restore, if there are any."""
+
+    @abstractmethod
+    def estimates(
+        self,
+        samples: ImageSamples,
+        index: tuple[int, ...],
+        part: Region,
+        executor: Executor | None = None,
+        cancellation: Cancellation = NEVER,
+    ) -> Iterator[tuple[float, Array]]:
+        """Estimates (C, *part) in working values, each with the share of the work done.
+
+        The last one is the result.
+        """
+
+    def to_image(
+        self, samples: ImageSamples, index: tuple[int, ...], part: Region, work: Array
+    ) -> Array:
+        """Working values (C, *part) of the blended result as the image has them."""
+        values = self.working.from_work(work, samples.image.dtype)
+        if self.keeps_known:
+            values = np.where(samples.missing(index, part), values, samples.read(index, part))
+        return samples.as_image(values)
+
+    @property
+    def keeps_known(self) -> bool:
+        """Whether values that are known stay as they are, to the bit."""
+        return False
+
+    def count_doubtful(self, samples: ImageSamples, index: tuple[int, ...], part: Region) -> int:
+        """How many points of a part the user should be warned of."""
+        return 0
+
+    def describe_doubtful(self, count: int) -> Message:
+        """What to say of so many such points."""
+        raise NotImplementedError
+
+
+@dataclass(slots=True)
+class Restored:
+    """What became of an image: the result, and how many of its points are doubtful."""
+
+    result: Any
+    n_doubtful: int = 0
+
+
+Restoring = Generator[RestoreUpdate, None, Restored]
 
 
 @contextmanager
@@ -33,90 +99,39 @@ def thread_pool(n_jobs: int) -> Iterator[Executor | None]:
         pool.shutdown(cancel_futures=True)
 
 
-class TileRestorer(ABC):
-    """Restores one tile of a source after the other; knows nothing of the others.
-
-    It holds what all tiles share and nothing of the image, and can be sent to other processes.
-    """
-
-    working: WorkingValues
-    size: tuple[int, ...]
-    """Lengths of a tile on the shift axes."""
-    overlap: tuple[int, ...]
-    """How many points two tiles share."""
-    memory: int
-    """About how many bytes a tile takes."""
-
-    @abstractmethod
-    def estimates(
-        self,
-        source: ImageSamples,
-        index: tuple[int, ...],
-        part: Region,
-        executor: Executor | None = None,
-        cancellation: Cancellation = NEVER,
-    ) -> Iterator[tuple[float, Array]]:
-        """Estimates (C, *part) in working values, each with the share of the work done.
-
-        The last one is the result.
-        """
-
-    def finished(
-        self, source: ImageSamples, index: tuple[int, ...], part: Region, work: Array
-    ) -> Array:
-        """Working values (C, *part) of the blended result as the image has them."""
-        values = self.working.from_work(work, source.image.dtype)
-        if self.keeps_known:
-            values = np.where(source.missing(index, part), values, source.read(index, part))
-        return source.as_image(values)
-
-    @property
-    def keeps_known(self) -> bool:
-        """Whether values that are known stay as they are, to the bit."""
-        return False
-
-    def remarks(self, source: ImageSamples, index: tuple[int, ...], part: Region) -> Counter[str]:
-        """What the user should know of a part: phrases, and how many points each is about."""
-        return Counter()
-
-
-def restore_tile_by_tile(
-    source: ImageSamples,
+def restore_in_memory(
+    samples: ImageSamples,
     restorer: TileRestorer,
-    common: RestoreUpdate,
     *,
     out: Any = None,
     executor: Executor | None = None,
     cancellation: Cancellation = NEVER,
-) -> Updates:
-    """Restore all samples tile by tile, and blend the tiles into ``out``, or a new array.
-
-    ``common`` has what all updates share.
-    """
-    result = np.empty(source.image.shape, source.image.dtype) if out is None else out
-    tiles = list(cut(source.shift, restorer.size, restorer.overlap))
-    indices = source.samples()
+) -> Restoring:
+    """Restore all samples tile by tile, and blend the tiles into ``out``, or a new array."""
+    result = np.empty(samples.image.shape, samples.image.dtype) if out is None else out
+    tiles = list(cut(samples.shift, restorer.size, restorer.overlap))
+    indices = samples.indices()
     total = len(indices) * len(tiles)
-    remarks: Counter[str] = Counter()
-    for number, index in enumerate(indices):
-        blend = Blend((source.n_joint, *source.shift))
+    whole = tuple(slice(0, n) for n in samples.shift)
+    n_doubtful = 0
+    for sample, index in enumerate(indices):
+        blend = Blend((samples.n_joint, *samples.shift))
         for position, tile in enumerate(tiles):
-            before = number * len(tiles) + position
-            region = source.region(index, tile.region)
-            estimate = None
+            number = sample * len(tiles) + position
+            region = samples.region(index, tile.region)
+            estimate, done = None, 0.0
             for share, estimate in restorer.estimates(
-                source, index, tile.region, executor, cancellation
+                samples, index, tile.region, executor, cancellation
             ):
-                done = LEARNING + (1 - LEARNING) * (before + share) / total
-                message = f"tile {before + 1} of {total}" if total > 1 else f"{done:.0%}"
+                done = LEARNING_SHARE + (1 - LEARNING_SHARE) * (number + share) / total
                 if share < 1:  # a glimpse, without its neighbours
-                    values = restorer.finished(source, index, tile.region, estimate)
-                    yield replace(common, done=done, message=message, region=region, values=values)
+                    values = restorer.to_image(samples, index, tile.region, estimate)
+                    yield RegionRestored(region, values, number + 1, total, done)
             assert estimate is not None
-            full = (slice(None), *tile.region)
-            blend.add(Tile(full, (np.ones(source.n_joint), *tile.ramps)), estimate)
-            values = restorer.finished(source, index, tile.region, blend.result[full])
+            inside = (slice(None), *tile.region)
+            blend.add(Tile(inside, (np.ones(samples.n_joint), *tile.ramps)), estimate)
+            values = restorer.to_image(samples, index, tile.region, blend.result[inside])
             result[region] = values
-            yield replace(common, done=done, message=message, region=region, values=values)
-        remarks += restorer.remarks(source, index, tuple(slice(0, n) for n in source.shift))
-    yield finished(common, source.image.like(result) if out is None else out, remarks)
+            yield RegionRestored(region, values, number + 1, total, done)
+        n_doubtful += restorer.count_doubtful(samples, index, whole)
+    return Restored(samples.image.like(result) if out is None else out, n_doubtful)

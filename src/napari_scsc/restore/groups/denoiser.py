@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,52 +14,18 @@ from napari_scsc.model.basis import Basis
 from napari_scsc.model.threads import single_threaded
 from napari_scsc.restore.groups import group_kernels
 from napari_scsc.restore.groups.draft import draft
+from napari_scsc.restore.groups.passes import Passes
 from napari_scsc.restore.groups.patches import PatchGrid
 
-_PARTS = 8  # of the references of a pass; a fixed number, so that the sums do not depend on threads
-_UNTOLD = 100  # references between two ticks: a fifth of a second, where they take longest
+_PARTS_PER_PASS = 8  # a fixed number, so that the sums do not depend on threads
+_REFERENCES_BETWEEN_CHECKS = 100  # a fifth of a second, where they take longest
 
 
-@dataclass(frozen=True, slots=True)
-class Passes:
-    """How thorough the passes are.
-
-    Attributes
-    ----------
-    step : tuple of int
-        Places between two reference patches, along each shift axis.
-    first_reach, second_reach : tuple of int
-        How far from a reference similar patches are looked for.
-    first_size, second_size : int
-        Patches of a group in the thresholding and in the Wiener pass; 0 leaves the second out,
-        and both 0 make a draft, without groups.
-    strength : float
-        Noise level that the thresholding pass assumes, relative to sigma.
-    """
-
-    step: tuple[int, ...]
-    first_reach: tuple[int, ...]
-    second_reach: tuple[int, ...]
-    first_size: int = 32
-    second_size: int = 64
-    strength: float = 0.9
-
-    @property
-    def is_draft(self) -> bool:
-        """Whether there are no groups."""
-        return self.first_size == 0
-
-    @property
-    def n_passes(self) -> int:
-        """How many passes there are."""
-        return 2 if self.second_size else 1
-
-
-class Chain:
+class GroupDenoiser:
     """The passes over one sample (C, *shift) with one to three shift axes.
 
     Parts of a pass run in the executor, if there is one; the result is the same without.
-    ``tick`` is called often, and may raise to cancel.
+    ``cancellation`` is checked often.
     """
 
     def __init__(
@@ -165,11 +130,14 @@ class Chain:
         # No more than there are in the window of a corner.
         size = min(search[1], int(np.prod(reach + 1)))
 
-        def part(own: Array) -> tuple[int, Array, Array]:
-            several = [own[i : i + _UNTOLD] for i in range(0, len(own), _UNTOLD)]
+        def average_part(part: Array) -> tuple[int, Array, Array]:
+            pieces = [
+                part[i : i + _REFERENCES_BETWEEN_CHECKS]
+                for i in range(0, len(part), _REFERENCES_BETWEEN_CHECKS)
+            ]
             groups = [
-                self._kernels.match(like, places, some, reach, size)
-                for some in self._checking(several)
+                self._kernels.match(like, places, piece, reach, size)
+                for piece in self._checking(pieces)
             ]
             first = min(int(members.min()) for members in groups)
             last = max(int(members.max()) for members in groups) + 1
@@ -181,15 +149,15 @@ class Chain:
 
         total = np.zeros_like(like)
         weights = np.zeros(len(like), like.dtype)
-        parts = [own for own in np.array_split(references, _PARTS) if len(own)]
-        for first, some, their in self._map(part, parts):
-            total[first : first + len(some)] += some
-            weights[first : first + len(some)] += their
+        parts = [part for part in np.array_split(references, _PARTS_PER_PASS) if len(part)]
+        for first, part_total, part_weights in self._map(average_part, parts):
+            total[first : first + len(part_total)] += part_total
+            weights[first : first + len(part_total)] += part_weights
         self._cancellation.check()
         return grid.assemble(total, weights, self._basis.vectors, sample)
 
     def _checking(self, items: list[Array]) -> Iterator[Array]:
-        """The items, with a tick before each."""
+        """The items, with a check before each."""
         for item in items:
             self._cancellation.check()
             yield item

@@ -1,0 +1,73 @@
+"""An image without noise: the result is the image."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Generator, Iterator
+from concurrent.futures import Executor
+from dataclasses import dataclass
+
+import numpy as np
+
+from napari_scsc._types import Array, Region
+from napari_scsc.cancellation import NEVER, Cancellation
+from napari_scsc.data.samples import ImageSamples, box_lengths
+from napari_scsc.noise.working import WorkingValues
+from napari_scsc.restore.cost import SampleCost, count_tiles_of
+from napari_scsc.restore.methods import Task
+from napari_scsc.restore.quality import Quality
+from napari_scsc.restore.restoration import Restoration
+from napari_scsc.run.tile_restorer import TileRestorer
+from napari_scsc.run.updates import RestoreUpdate
+
+_MAX_TILE_VALUES = 1 << 22
+
+
+@dataclass(frozen=True)
+class Copier(TileRestorer):
+    """Gives each tile back as it is, to the bit."""
+
+    working: WorkingValues
+    size: tuple[int, ...]
+    overlap: tuple[int, ...]
+    memory: int
+    bank: None = None
+
+    def estimates(
+        self,
+        samples: ImageSamples,
+        index: tuple[int, ...],
+        part: Region,
+        executor: Executor | None = None,
+        cancellation: Cancellation = NEVER,
+    ) -> Iterator[tuple[float, Array]]:
+        """Nothing is estimated: ``to_image`` reads the values of the image."""
+        cancellation.check()
+        lengths = tuple(s.stop - s.start for s in part)
+        yield 1.0, np.zeros((samples.n_joint, *lengths), np.float32)
+
+    def to_image(
+        self, samples: ImageSamples, index: tuple[int, ...], part: Region, work: Array
+    ) -> Array:
+        """The values of the image."""
+        return samples.as_image(samples.read(index, part))
+
+
+def prepare(restoration: Restoration) -> Generator[RestoreUpdate, None, Copier]:
+    """Copy in tiles of moderate size, which need no overlap."""
+    samples = restoration.samples
+    size = _tile_size(samples.shift, samples.n_joint)
+    memory = 16 * samples.n_joint * math.prod(size)
+    return Copier(restoration.working, size, (0,) * len(size), memory)
+    yield  # learns nothing, and so reports nothing
+
+
+def cost(shift: tuple[int, ...], n_joint: int, task: Task, quality: Quality) -> SampleCost:
+    """Next to nothing."""
+    size = _tile_size(shift, n_joint)
+    tiles = count_tiles_of(shift, size, (0,) * len(size))
+    return SampleCost(tiles, 0.0, 16 * n_joint * math.prod(size))
+
+
+def _tile_size(shift: tuple[int, ...], n_joint: int) -> tuple[int, ...]:
+    return tuple(box_lengths(shift, _MAX_TILE_VALUES // n_joint))

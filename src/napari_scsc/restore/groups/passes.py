@@ -1,0 +1,148 @@
+"""How thorough the passes over an image are, and how large its tiles may be for that."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from napari_scsc.learn.models import patch_shape
+from napari_scsc.model.basis import Basis
+from napari_scsc.restore.cost import SampleCost, count_tiles_of
+from napari_scsc.restore.methods import Task
+from napari_scsc.restore.quality import LEVELS, Quality
+
+MAX_TILE_MEMORY = 280_000_000  # bytes: larger tiles repeat little less at their borders
+# By the number of shift axes: how far from a reference patch similar ones are looked for.
+_FIRST_REACH = {1: (60,), 2: (20, 20), 3: (16, 6, 6)}
+_SECOND_REACH = {1: (120,), 2: (32, 32), 3: (16, 8, 8)}
+# What a promise of the time is made of: many joint values become about so many mixtures, and take
+# that much longer; so do three axes, and the rounds of inpainting.
+_TYPICAL_MIXTURES, _MIXTURES_FACTOR, _THREE_AXES_FACTOR, _INPAINT_FACTOR = 5, 5.0, 2.7, 5
+
+
+@dataclass(frozen=True, slots=True)
+class Passes:
+    """How thorough the passes are.
+
+    Attributes
+    ----------
+    step : tuple of int
+        Places between two reference patches, along each shift axis.
+    first_reach, second_reach : tuple of int
+        How far from a reference similar patches are looked for.
+    first_size, second_size : int
+        Patches of a group in the thresholding and in the Wiener pass; 0 leaves the second out,
+        and both 0 make a draft, without groups.
+    strength : float
+        Noise level that the thresholding pass assumes, relative to sigma.
+    """
+
+    step: tuple[int, ...]
+    first_reach: tuple[int, ...]
+    second_reach: tuple[int, ...]
+    first_size: int = 32
+    second_size: int = 64
+    strength: float = 0.9
+
+    @property
+    def is_draft(self) -> bool:
+        """Whether there are no groups."""
+        return self.first_size == 0
+
+    @property
+    def n_passes(self) -> int:
+        """How many passes there are."""
+        return 2 if self.second_size else 1
+
+
+def passes_for(patch: tuple[int, ...], quality: Quality, task: Task = "denoise") -> Passes:
+    """The passes of a quality, for patches of that shape."""
+    level, n_axes = LEVELS[quality], len(patch)
+    if level.first_size == 0:
+        nowhere = (0,) * n_axes
+        return Passes(patch, nowhere, nowhere, first_size=0, second_size=0)
+    shares = level.step_shares if task == "denoise" else level.inpaint_step_shares
+    share = shares[n_axes - 1]
+    if level.step_share_without_middles is not None and not has_useful_middles(patch):
+        share = level.step_share_without_middles
+    if level.is_step_rounded_up:
+        step = tuple(math.ceil(share * p) for p in patch)
+    else:
+        step = tuple(max(1, round(share * p)) for p in patch)
+    return Passes(
+        step, _FIRST_REACH[n_axes], _SECOND_REACH[n_axes], level.first_size, level.second_size
+    )
+
+
+def has_useful_middles(patch: tuple[int, ...]) -> bool:
+    """Whether the middles of such filters add to the result, or only to the time.
+
+    They do in images of little noise; large filters, which strong noise asks for, gain more from
+    reference patches that lie closer.
+    """
+    return len(patch) == 2 and min(patch) > 4 and max(patch) < 10
+
+
+def tile_shape(
+    shift: tuple[int, ...], basis: Basis, passes: Passes, memory: int | None = None
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Lengths of a tile and of the overlap of two: as large as the memory for one tile allows."""
+    allowed = MAX_TILE_MEMORY if memory is None else min(memory, MAX_TILE_MEMORY)
+    points = allowed / _bytes_per_point(*_numbers_of(basis), passes)
+    return _tile_shape(shift, basis.patch, points, passes)
+
+
+def tile_memory(size: tuple[int, ...], basis: Basis, passes: Passes) -> int:
+    """About how many bytes a tile of that size takes."""
+    return round(math.prod(size) * _bytes_per_point(*_numbers_of(basis), passes))
+
+
+def cost(shift: tuple[int, ...], n_joint: int, task: Task, quality: Quality) -> SampleCost:
+    """What a sample takes, before anything of it was read."""
+    n_mixtures = min(n_joint, _TYPICAL_MIXTURES)
+    patch = patch_shape(shift, n_mixtures, noisy=False)
+    passes = passes_for(patch, quality)
+    per_point = _bytes_per_point(n_mixtures * math.prod(patch), n_mixtures, n_joint, passes)
+    size, overlap = _tile_shape(shift, patch, MAX_TILE_MEMORY / per_point, passes)
+    seconds = LEVELS[quality].seconds_per_megapoint * math.prod(shift) / 1e6
+    seconds *= 1 if n_joint < _TYPICAL_MIXTURES else _MIXTURES_FACTOR
+    seconds *= _THREE_AXES_FACTOR if len(shift) == 3 else 1
+    seconds *= _INPAINT_FACTOR if task == "inpaint" else 1
+    return SampleCost(
+        tiles=count_tiles_of(shift, size, overlap),
+        seconds=seconds,
+        memory=round(math.prod(size) * per_point),
+    )
+
+
+def _numbers_of(basis: Basis) -> tuple[int, int, int]:
+    """Vectors, mixtures and joint values of a basis."""
+    return len(basis.vectors), *basis.mixtures.shape
+
+
+def _bytes_per_point(n_vectors: int, n_mixtures: int, n_joint: int, passes: Passes) -> float:
+    """Memory that a tile takes, in bytes a point."""
+    around = 6 * n_joint + 6 * n_mixtures  # the values as read, as worked on, and the estimates
+    # Coefficients of the tile, of its pilot, and what is gathered of both; or those of a lattice.
+    coefficients = 3 * n_mixtures if passes.is_draft else 4 * n_vectors
+    return 4.0 * (around + coefficients)
+
+
+def _tile_shape(
+    shift: tuple[int, ...], patch: tuple[int, ...], points: float, passes: Passes
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    overlap = [r // 2 + p for r, p in zip(passes.second_reach, patch, strict=True)]
+    counts = [1] * len(shift)
+
+    def size() -> list[int]:
+        """Just as long as so many tiles with that overlap must be."""
+        parts = zip(shift, counts, overlap, strict=True)
+        return [math.ceil((n + (c - 1) * o) / c) for n, c, o in parts]
+
+    while math.prod(size()) > points:
+        # Cut where a tile is longest beside what it shares: that repeats least.
+        ratio, axis = max((s / o, i) for i, (s, o) in enumerate(zip(size(), overlap, strict=True)))
+        if ratio <= 2.5:
+            break
+        counts[axis] += 1
+    return tuple(size()), tuple(min(o, s - 1) for o, s in zip(overlap, size(), strict=True))

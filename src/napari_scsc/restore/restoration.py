@@ -1,0 +1,247 @@
+"""The one path of an image through restoration: noise, filters, tiles, result.
+
+``denoise`` and ``inpaint`` differ in what their method prepares; all else is the same, and every
+branch ends in ``write_result``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+from napari_scsc.cancellation import Cancellation
+from napari_scsc.data.fingerprint import digest
+from napari_scsc.data.samples import ImageSamples, check_bank
+from napari_scsc.errors import Message
+from napari_scsc.learn.loop import learn_planned
+from napari_scsc.learn.options import LearnOptions
+from napari_scsc.learn.plan import plan_learning
+from napari_scsc.model.bank import FilterBank
+from napari_scsc.model.threads import ThreadExecutor
+from napari_scsc.noise.find import find_noise, given_noise
+from napari_scsc.noise.model import Noise
+from napari_scsc.noise.working import WorkingValues, check_sigma
+from napari_scsc.restore.methods import COPY, METHODS, Method, Task
+from napari_scsc.restore.options import RestoreOptions
+from napari_scsc.run.blending import lazy_result
+from napari_scsc.run.blocks import restore_into_store
+from napari_scsc.run.partial import PartialFolder
+from napari_scsc.run.tile_restorer import (
+    Restored,
+    Restoring,
+    TileRestorer,
+    restore_in_memory,
+    thread_pool,
+)
+from napari_scsc.run.updates import (
+    LEARNING_SHARE,
+    Finished,
+    NoiseFound,
+    RestoreUpdate,
+    Updates,
+    hold_to_one_thread,
+)
+
+FindBank = Generator[RestoreUpdate, None, FilterBank]
+
+
+@dataclass
+class Restoration:
+    """An image on its way through restoration: what a method needs to prepare for it.
+
+    Attributes
+    ----------
+    task : {"denoise", "inpaint"}
+        What is wanted.
+    samples : ImageSamples
+        The image.
+    options : RestoreOptions
+        How it is wanted.
+    method : Method
+        How it is restored.
+    noise : Noise
+        In the units of the image.
+    is_watched : bool
+        Whether somebody wants to see something soon.
+    cancellation : Cancellation
+        Ends it.
+    folder : PartialFolder, optional
+        Of a result that goes to a file.
+    remarks : list of Message
+        What the user should know; methods add to it.
+    """
+
+    task: Task
+    samples: ImageSamples
+    options: RestoreOptions
+    method: Method
+    noise: Noise
+    is_watched: bool
+    cancellation: Cancellation
+    folder: PartialFolder | None = None
+    remarks: list[Message] = field(default_factory=list)
+
+    @cached_property
+    def working(self) -> WorkingValues:
+        """The values that are computed with."""
+        return WorkingValues(self.samples, self.noise)
+
+    @property
+    def sigma(self) -> float:
+        """The noise level to take away, in working values."""
+        return self.working.sigma * self.options.strength
+
+    @property
+    def is_lazy(self) -> bool:
+        """Whether the result is a dask array, of which nothing is computed yet."""
+        return self.options.out is None and self.samples.image.is_lazy
+
+    def find_bank(self, learn: Callable[[], FindBank]) -> FindBank:
+        """The filters that were given, that an earlier run kept, or that are learned now."""
+        bank = self.options.bank or (self.folder.bank() if self.folder else None)
+        if bank is None:
+            bank = yield from learn()
+        if self.folder:
+            self.folder.keep_bank(bank)
+        return bank
+
+    def learn_bank(self, beta: float | None = None) -> FindBank:
+        """Learn the filters of the method from the image, as ``learn`` does.
+
+        ``beta`` is the price of a code in working values, where it does not follow from the noise.
+        """
+        assert self.method.model is not None
+        options = LearnOptions(seed=self.options.seed, model=self.method.model)
+        plan = plan_learning([self.samples], options, noises=[self.noise], beta=beta)
+        executor = ThreadExecutor()
+        return learn_planned(plan, executor, None, self.cancellation, share=LEARNING_SHARE)
+
+
+def start_restoration(
+    task: Task,
+    samples: ImageSamples,
+    options: RestoreOptions,
+    *,
+    is_watched: bool,
+    cancellation: Cancellation,
+) -> Updates:
+    """Check that all fits together, and begin; wrong arguments raise here."""
+    check_sigma(options.sigma, samples)
+    if options.bank is not None:
+        check_bank(options.bank, samples)
+    options.check_out(samples)
+    folder = None
+    if options.output is not None:
+        from napari_scsc.io import stores  # zarr takes long to load
+
+        stores.suffix_of(options.output.path)  # refuses what cannot be written
+        folder = PartialFolder(
+            options.output,
+            lambda: fingerprint_restoration(task, samples, options),
+            options.resume,
+        )
+        _make_store(samples, folder, samples.image.shape)  # refuses axes that it cannot hold
+    return hold_to_one_thread(_restore(task, samples, options, folder, is_watched, cancellation))
+
+
+def fingerprint_restoration(
+    task: str, samples: ImageSamples, options: RestoreOptions
+) -> dict[str, Any]:
+    """All that a result depends on, as JSON has it."""
+    axes = samples.axes
+    return {
+        "task": task,
+        "shape": samples.image.shape,
+        "dtype": str(samples.image.dtype),
+        "axes": [axes.kind, axes.labels, axes.roles],
+        **options.fingerprint(),
+        "image or mask": digest(samples),
+    }
+
+
+def _restore(
+    task: Task,
+    samples: ImageSamples,
+    options: RestoreOptions,
+    folder: PartialFolder | None,
+    is_watched: bool,
+    cancellation: Cancellation,
+) -> Updates:
+    def find() -> Noise:
+        # What is known stays as it is, unless the user says how noisy it is.
+        is_kept = task == "inpaint" and options.sigma is None
+        return given_noise(samples, 0.0) if is_kept else find_noise(samples, options.sigma)
+
+    if folder:
+        folder.begin()
+    noise = folder.noise(find) if folder else find()
+    yield NoiseFound(noise)
+    method = METHODS[options.method]
+    if task == "denoise" and noise.sigma == 0:
+        method = COPY
+    restoration = Restoration(
+        task, samples, options, method, noise, is_watched, cancellation, folder, list(noise.remarks)
+    )
+    restorer: TileRestorer = yield from method.load(task)(restoration)
+    restored = yield from _write_result(restoration, restorer)
+    remarks = restoration.remarks
+    if restored.n_doubtful:
+        remarks.append(restorer.describe_doubtful(restored.n_doubtful))
+    yield Finished(restored.result, noise, restorer.bank, tuple(remarks))
+
+
+def _write_result(restoration: Restoration, restorer: TileRestorer) -> Restoring:
+    """Restore to where the options say: a file, an array, or a dask array for a dask array."""
+    samples, options = restoration.samples, restoration.options
+    if restoration.folder is not None:
+        return (yield from _write_file(restoration, restorer, restoration.folder))
+    if restoration.is_lazy:
+        return Restored(samples.image.like(lazy_result(samples, restorer)))
+    with thread_pool(options.n_threads) as executor:
+        return (
+            yield from restore_in_memory(
+                samples,
+                restorer,
+                out=options.out,
+                executor=executor,
+                cancellation=restoration.cancellation,
+            )
+        )
+
+
+def _write_file(
+    restoration: Restoration, restorer: TileRestorer, folder: PartialFolder
+) -> Restoring:
+    """Fill the file block by block; it appears under its name when it is whole."""
+    samples, options = restoration.samples, restoration.options
+    restored = yield from restore_into_store(
+        samples,
+        restorer,
+        folder.folder,
+        lambda chunks: _make_store(samples, folder, chunks),
+        options.tiles_at_a_time(restorer.memory),
+        restoration.cancellation,
+    )
+    store = restored.result
+    folder.publish(store.path)
+    restored.result = replace(store, path=folder.path).open()
+    return restored
+
+
+def _make_store(samples: ImageSamples, folder: PartialFolder, chunks: tuple[int, ...]) -> Any:
+    from napari_scsc.io import stores
+
+    output = folder.output
+    suffix = stores.suffix_of(output.path)
+    return stores.store_for(
+        folder.folder / f"result{suffix}",
+        samples.image.shape,
+        samples.image.dtype,
+        chunks,
+        labels=samples.axes.labels,
+        scale=output.scale,
+        units=output.units,
+        name=folder.path.name.removesuffix(suffix),
+    )
