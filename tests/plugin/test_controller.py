@@ -66,9 +66,7 @@ class Bench:
     def __init__(self):
         self.runner = Runner()
         self.states = []
-        self.controller = Controller(
-            self.runner, lambda: self.states.append(self.controller.state)
-        )
+        self.controller = Controller(self.runner, lambda: self.states.append(self.controller.state))
 
     @property
     def state(self):
@@ -112,7 +110,9 @@ def test_everything_can_be_stopped_and_leads_back_to_idle():
         stopped, _ = TRANSITIONS[state, Event.STOP]
         for _ in range(2):
             if stopped is not State.IDLE:
-                stopped, _ = TRANSITIONS[stopped, next(e for e in ends if (stopped, e) in TRANSITIONS)]
+                stopped, _ = TRANSITIONS[
+                    stopped, next(e for e in ends if (stopped, e) in TRANSITIONS)
+                ]
         assert stopped is State.IDLE
 
 

@@ -65,7 +65,8 @@ class State(Enum):
     @property
     def lanes(self) -> tuple[Lane, ...]:
         """Lanes whose jobs can be held."""
-        return self.value[1]
+        lanes: tuple[Lane, ...] = self.value[1]
+        return lanes
 
 
 class Event(Enum):
@@ -170,7 +171,9 @@ _STOPPING = "what runs is being stopped: wait until it has ended"
 class Work(Protocol):
     """A task that is ready to run: a snapshot of the layers and of the fields."""
 
-    task: Task
+    @property
+    def task(self) -> Task:
+        """What it does."""
 
 
 @dataclass(frozen=True, slots=True)

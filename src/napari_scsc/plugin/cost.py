@@ -11,8 +11,10 @@ from napari_scsc.data.image import wrap_image
 from napari_scsc.errors import UserError
 from napari_scsc.plugin.layers import Snapshot
 from napari_scsc.plugin.preferences import Preferences
-from napari_scsc.plugin.requests import RestoreRequest, RestoreTask
-from napari_scsc.restore.quality import Cost, estimate_cost
+from napari_scsc.plugin.requests import RestoreRequest
+from napari_scsc.restore.cost import Cost, estimate_cost
+from napari_scsc.restore.methods import Task as RestoreTask
+from napari_scsc.restore.quality import Quality
 
 
 def describe(source: Snapshot) -> str:

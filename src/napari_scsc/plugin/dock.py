@@ -16,7 +16,8 @@ from napari_scsc.io.readers import bank_layer
 from napari_scsc.plugin import layers, preferences
 from napari_scsc.plugin.bank_holder import BankHolder
 from napari_scsc.plugin.controller import Event
-from napari_scsc.plugin.fields import Field, FieldMemory, PartAttribute
+from napari_scsc.plugin.fields import Field, FieldMemory
+from napari_scsc.plugin.part_attribute import PartAttribute
 from napari_scsc.plugin.pixel_explainer import PixelExplainer
 from napari_scsc.plugin.sections.compare_section import KEY, CompareSection
 from napari_scsc.plugin.sections.foot import Foot
@@ -249,9 +250,7 @@ class Dock(Section):
         self.restore_section.task_changed.connect(self._show_state)
         self.restore_section.cost_changed.connect(self._show_cost)
         self.restore_section.preview_wanted.connect(lambda: self.attempt(self.preview))
-        self.restore_section.strength_moved.connect(
-            lambda: self.attempt(self.runner.preview_again)
-        )
+        self.restore_section.strength_moved.connect(lambda: self.attempt(self.runner.preview_again))
         self.plots.layer_wanted.connect(lambda made: _add_layer(self._viewer, made))
         self.plots.explaining_changed.connect(self._link.listen_to_clicks)
 

@@ -1,4 +1,4 @@
-"""Attributes of the dock that belong to its parts, and what the next session begins with."""
+"""The fields of the dock as its attributes, and what the next session begins with."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 from qtpy.QtCore import QTimer
 
+from napari_scsc.plugin.part_attribute import PartAttribute
 from napari_scsc.plugin.preferences import keep_fields, read_fields
 
 # Noise, strength and masks belong to the data.
@@ -24,34 +25,6 @@ REMEMBERED = (
     "method",
     "residual",
 )
-
-
-class PartAttribute:
-    """An attribute of a part as an attribute of the whole, such as ``dock.message``.
-
-    Parameters
-    ----------
-    part : str
-        The attribute of the whole that is the part.
-    doc : str
-        What it is.
-    name : str, optional
-        What the part calls it; the same name unless given.
-    """
-
-    def __init__(self, part: str, doc: str, name: str = "") -> None:
-        self.part = part
-        self.__doc__ = doc
-        self._name = name
-
-    def __set_name__(self, _owner: type, name: str) -> None:
-        self._name = self._name or name
-
-    def __get__(self, whole: Any, _owner: type | None = None) -> Any:
-        return self if whole is None else getattr(getattr(whole, self.part), self._name)
-
-    def __set__(self, whole: Any, value: Any) -> None:
-        setattr(getattr(whole, self.part), self._name, value)
 
 
 class Field(PartAttribute):

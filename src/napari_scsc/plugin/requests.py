@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -14,10 +14,9 @@ from napari_scsc.learn.api import iter_learn
 from napari_scsc.model.bank import FilterBank
 from napari_scsc.plugin.layers import Snapshot
 from napari_scsc.restore.api import iter_denoise, iter_inpaint
+from napari_scsc.restore.methods import Task as RestoreTask
 from napari_scsc.run.partial import Output
 from napari_scsc.run.updates import FirstLook, RegionRestored, Updates
-
-RestoreTask = Literal["denoise", "inpaint"]
 
 RESULT_WORDS: dict[RestoreTask, str] = {"denoise": "denoised", "inpaint": "filled"}
 """What the result of a task is called."""
@@ -84,7 +83,7 @@ class RestoreRequest:
 
     def updates(self, out: Array | Output, cancellation: Cancellation) -> Updates:
         """Restore into ``out``; an array also takes every first estimate of a region."""
-        options = {
+        options: dict[str, Any] = {
             "axes": self.source.axes,
             "bank": self.bank,
             "n_jobs": self.threads,

@@ -8,6 +8,7 @@ from typing import Any
 
 from napari_scsc.data.axes import PRESETS, Axes
 from napari_scsc.plugin.requests import LearnRequest, RestoreRequest
+from napari_scsc.restore.methods import METHODS
 
 _HOMES = {
     "napari_scsc": ("Axes", "FilterBank", "denoise", "inpaint", "iter_inpaint", "learn"),
@@ -41,8 +42,11 @@ def bank_lines(request: RestoreRequest) -> list[str]:
     """The lines that learn the filters which a restoration learned on the way; leave ``bank``."""
     image = _image_line(request.source.name)
     if request.task == "denoise":
-        known = {k: v for k, v in request.options.items() if k in _LEARNING_OPTIONS}
-        return [image, f"bank = learn({_arguments('[image]', request.source.axes, {}, known)})"]
+        options = {k: v for k, v in request.options.items() if k in _LEARNING_OPTIONS}
+        method = request.options.get("method")
+        if method is not None:
+            options["model"] = METHODS[method].model
+        return [image, f"bank = learn({_arguments('image', request.source.axes, {}, options)})"]
     return [
         image,
         f"*_, last = iter_inpaint({_restore_arguments(request)})",

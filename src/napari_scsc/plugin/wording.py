@@ -47,6 +47,7 @@ REMEDIES = {
     Remedy.NAME_AXES: "unfold 'axes' and say what each of them is",
     Remedy.NAME_ONE_SAMPLE_AXIS: "set one of them to 'separate' or 'span'",
     Remedy.NAME_OUTPUT: "name a folder for large results in the preferences",
+    Remedy.RESTORE_TOGETHER: "with the kind video or stack it is filled from its neighbours",
     Remedy.RESUME: "remove it, and start again",
     Remedy.RESUME_WITH_SAME_ARGUMENTS: "remove it, and start again",
     Remedy.RUN_AGAIN: "start it again",

@@ -15,11 +15,18 @@ from qtpy.QtWidgets import (
     QTreeWidgetItem,
 )
 
+from napari_scsc._types import LayerData
 from napari_scsc.plugin.plots import plot_theme as theme
 from napari_scsc.plugin.plots.explanation_bars import BARS, ExplanationBars
+from napari_scsc.plugin.plots.explanation_lines import (
+    ExplanationLine,
+    amount,
+    lines_of,
+    rest_before,
+    scale_of,
+)
 from napari_scsc.plugin.plots.plot_content import PlotContent, place_text
-from napari_scsc.plugin.plots.plot_export import LayerData, Table
-from napari_scsc.plugin.plots.explanation_lines import ExplanationLine, amount, lines_of, rest_before, scale_of
+from napari_scsc.plugin.plots.plot_export import Table
 from napari_scsc.plugin.plots.plot_tab import PlotTab
 from napari_scsc.plugin.plots.plot_widgets import TextLine
 
@@ -116,7 +123,9 @@ class ExplainTab(PlotTab):
             row = min(self.bars.chosen, len(self._lines) - 1)
             self.list.setCurrentItem(self.list.topLevelItem(row))
 
-    def _item(self, line: ExplanationLine, content: PlotContent | None, index: tuple[int, ...]) -> QTreeWidgetItem:
+    def _item(
+        self, line: ExplanationLine, content: PlotContent | None, index: tuple[int, ...]
+    ) -> QTreeWidgetItem:
         item = QTreeWidgetItem([line.name, "", amount(line.part, self._scale, sign="+")])
         item.setIcon(_NAMES, _icon(line, content, index))
         item.setTextAlignment(_AMOUNTS, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)

@@ -61,7 +61,9 @@ def lines_of(explanation: Explanation, content: PlotContent | None) -> list[Expl
             )
         )
     if abs(explanation.rest) > _NOTHING * scale_of(lines):
-        lines.append(ExplanationLine("no filter", float(explanation.rest), rest_before(explanation)))
+        lines.append(
+            ExplanationLine("no filter", float(explanation.rest), rest_before(explanation))
+        )
     return lines
 
 
@@ -72,10 +74,14 @@ def rest_before(explanation: Explanation) -> float | None:
     return float(explanation.before - explanation.parts_before.sum())
 
 
-def _of_filter(number: int, part: float, before: float | None, content: PlotContent | None) -> ExplanationLine:
+def _of_filter(
+    number: int, part: float, before: float | None, content: PlotContent | None
+) -> ExplanationLine:
     mean = content is not None and number < len(content.filters) and content.is_mean(number)
     name = f"B {number} (mean)" if mean else f"B {number}"
-    return ExplanationLine(name, float(part), None if before is None else float(before), number, mean)
+    return ExplanationLine(
+        name, float(part), None if before is None else float(before), number, mean
+    )
 
 
 def scale_of(lines: list[ExplanationLine]) -> float:

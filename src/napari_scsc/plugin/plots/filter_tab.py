@@ -10,20 +10,20 @@ from qtpy.QtCore import Qt
 from qtpy.QtGui import QPalette
 from qtpy.QtWidgets import QSizePolicy
 
+from napari_scsc._types import Array, LayerData
 from napari_scsc.data.pictures import diverging
 from napari_scsc.plugin.plots import plot_theme as theme
+from napari_scsc.plugin.plots.axis_sliders import AxisSliders
 from napari_scsc.plugin.plots.plot_content import (
-    Array,
     PlotContent,
     arrange,
     columns_of,
     largest_of,
     place_text,
 )
-from napari_scsc.plugin.plots.plot_export import LayerData, Table, layer_data
+from napari_scsc.plugin.plots.plot_export import Table, layer_data
 from napari_scsc.plugin.plots.plot_tab import PlotTab
 from napari_scsc.plugin.plots.plot_widgets import ColourBar, Picture, TextLine
-from napari_scsc.plugin.plots.axis_sliders import AxisSliders
 
 
 class FilterTab(PlotTab):

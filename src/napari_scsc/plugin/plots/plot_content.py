@@ -1,18 +1,15 @@
-"""The numbers that the panels show, and nothing of Qt."""
+"""The numbers that the tabs show, and nothing of Qt."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from napari_scsc._types import Array
 from napari_scsc.data.pictures import diverging
-
-Array = NDArray[Any]
 
 _STEP = math.log(1.1)  # columns whose use differs by less count as equally used
 _BARELY = 1e-3  # of the use of the most used column: what is less has no order
@@ -40,7 +37,7 @@ class PlottedBank:
 
 @dataclass(frozen=True, slots=True)
 class PlotContent:
-    """What the panels show.
+    """What the tabs show.
 
     Attributes
     ----------
@@ -116,11 +113,54 @@ class ColumnRanking:
         return self._order
 
 
-def make_plot_content(
-    source: PlottedBank, ranking: ColumnRanking, n_joint: int | None, labels: tuple[str, ...] | None
+class PlotData:
+    """What was given to the plots last, and the content made of it when it is wanted."""
+
+    def __init__(self) -> None:
+        self._ranking = ColumnRanking()
+        self._n_joint: int | None = None
+        self._labels: tuple[str, ...] | None = None
+        self._given: PlottedBank | None = None
+        self._content: PlotContent | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing was given."""
+        return self._given is None
+
+    @property
+    def content(self) -> PlotContent | None:
+        """What the tabs show."""
+        if self._content is None and self._given is not None:
+            self._content = _make_content(self._given, self._ranking, self._n_joint, self._labels)
+        return self._content
+
+    def set_axes(self, n_joint: int | None, labels: Sequence[str] | None) -> None:
+        """Name the axes after the first: joint axes, then shift axes."""
+        self._n_joint = n_joint
+        self._labels = None if labels is None else tuple(labels)
+        self._content = None
+
+    def take(self, given: PlottedBank) -> None:
+        """Show that from now on."""
+        self._given, self._content = given, None
+
+    def has_filters(self, filters: Array) -> bool:
+        """Whether these are the filters that were given last."""
+        return self._given is not None and np.array_equal(self._given.filters, filters)
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._ranking = ColumnRanking()
+        self._given = None
+        self.set_axes(None, None)
+
+
+def _make_content(
+    given: PlottedBank, ranking: ColumnRanking, n_joint: int | None, labels: tuple[str, ...] | None
 ) -> PlotContent:
-    """Make what the panels show of what was given."""
-    filters, weights = source.filters, source.weights
+    """What the tabs show of what was given."""
+    filters, weights = given.filters, given.weights
     n_axes = filters.ndim - 1
     if labels is None or len(labels) != n_axes:
         labels = _usual_labels(n_axes, n_joint)
@@ -131,9 +171,9 @@ def make_plot_content(
     if weights is None:
         return PlotContent(filters, labels, n_joint, None, np.zeros(0, int), by_use=False)
     weights = np.nan_to_num(weights, posinf=0, neginf=0) + 0.0  # no minus before a zero
-    if source.use is None:
+    if given.use is None:
         return PlotContent(filters, labels, n_joint, weights, _by_length(weights), by_use=False)
-    return PlotContent(filters, labels, n_joint, weights, ranking.order(source.use), by_use=True)
+    return PlotContent(filters, labels, n_joint, weights, ranking.order(given.use), by_use=True)
 
 
 def _usual_labels(n_axes: int, n_joint: int | None) -> tuple[str, ...]:

@@ -6,16 +6,14 @@ import csv
 import io
 import os
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import numpy as np
 
+from napari_scsc._types import Array, LayerData
 from napari_scsc.data.pictures import diverging
 from napari_scsc.io.atomic_files import write_atomically
-from napari_scsc.plugin.plots.plot_content import Array
 
 Table = Iterable[Sequence[str | int | float]]
-LayerData = tuple[Array, dict[str, Any], str]
 
 
 def layer_data(

@@ -5,8 +5,9 @@ from __future__ import annotations
 from qtpy.QtGui import QPalette
 from qtpy.QtWidgets import QWidget
 
+from napari_scsc._types import LayerData
 from napari_scsc.plugin.plots.plot_content import PlotContent
-from napari_scsc.plugin.plots.plot_export import LayerData, Table
+from napari_scsc.plugin.plots.plot_export import Table
 
 
 class PlotTab(QWidget):

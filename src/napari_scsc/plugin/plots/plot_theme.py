@@ -11,7 +11,7 @@ from qtpy.QtCore import QRect, Qt
 from qtpy.QtGui import QColor, QFont, QFontMetrics, QImage, QPainter, QPalette, QPixmap
 from qtpy.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
 
-from napari_scsc.plugin.plots.plot_content import Array
+from napari_scsc._types import Array
 
 SEPARATOR = 128  # grey: stands out from white, blue and orange, and from a light and a dark theme
 

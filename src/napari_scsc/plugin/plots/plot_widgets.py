@@ -10,9 +10,9 @@ from qtpy.QtCore import QEvent, QObject, QPointF, QRectF, Qt, Signal
 from qtpy.QtGui import QColor, QKeyEvent, QPainter, QPaintEvent, QPalette
 from qtpy.QtWidgets import QGraphicsRectItem, QHBoxLayout, QLabel, QSizePolicy, QWidget
 
+from napari_scsc._types import Array
 from napari_scsc.data.pictures import diverging
 from napari_scsc.plugin.plots import plot_theme as theme
-from napari_scsc.plugin.plots.plot_content import Array
 
 _CHOSEN = QColor(0, 0, 0)
 _ARROWS = {

@@ -9,10 +9,11 @@ import numpy as np
 import pyqtgraph as pg
 from qtpy.QtGui import QPalette
 
+from napari_scsc._types import Array, LayerData
 from napari_scsc.model.updates import SampleUpdate
 from napari_scsc.plugin.plots import plot_theme as theme
-from napari_scsc.plugin.plots.plot_content import Array, PlotContent
-from napari_scsc.plugin.plots.plot_export import LayerData, Table
+from napari_scsc.plugin.plots.plot_content import PlotContent
+from napari_scsc.plugin.plots.plot_export import Table
 from napari_scsc.plugin.plots.plot_tab import PlotTab
 from napari_scsc.plugin.plots.plot_widgets import TextLine
 

@@ -6,12 +6,13 @@ import numpy as np
 from qtpy.QtGui import QPalette
 from qtpy.QtWidgets import QHBoxLayout
 
+from napari_scsc._types import Array, LayerData
 from napari_scsc.data.pictures import diverging
-from napari_scsc.plugin.plots.plot_content import Array, PlotContent, largest_of
-from napari_scsc.plugin.plots.plot_export import LayerData, Table, layer_data
+from napari_scsc.plugin.plots.plot_content import PlotContent, largest_of
+from napari_scsc.plugin.plots.plot_export import Table, layer_data
 from napari_scsc.plugin.plots.plot_tab import PlotTab
-from napari_scsc.plugin.plots.plot_widgets import ColourBar, Picture, TextLine, Thumbnail
 from napari_scsc.plugin.plots.plot_theme import column
+from napari_scsc.plugin.plots.plot_widgets import ColourBar, Picture, TextLine, Thumbnail
 
 _BY_USE = "column of W, ordered by use: most used first"
 _BY_LENGTH = "column of W, ordered by length: longest first"

@@ -17,7 +17,7 @@ from napari_scsc.model.bank import FilterBank
 from napari_scsc.noise.model import Noise
 from napari_scsc.plugin import layers
 from napari_scsc.plugin.layers import Snapshot
-from napari_scsc.plugin.requests import RestoreRequest, RestoreTask, bank_fits
+from napari_scsc.plugin.requests import RestoreRequest, bank_fits
 from napari_scsc.plugin.sections.form_widgets import (
     Fold,
     LayerChoice,
@@ -28,11 +28,15 @@ from napari_scsc.plugin.sections.form_widgets import (
     make_row,
     show_field,
 )
-from napari_scsc.restore.quality import QUALITIES
+from napari_scsc.restore.methods import METHODS
+from napari_scsc.restore.methods import Task as RestoreTask
+from napari_scsc.restore.quality import LEVELS, QUALITIES
 
 NO_LAYER = "no layer"
 _TASKS: dict[str, RestoreTask] = {"Denoise": "denoise", "Inpaint": "inpaint"}
-_METHODS = {"groups of similar patches": "scsc", "the paper's code": "scsc-paper"}
+_METHOD_LABELS = {"scsc": "groups of similar patches", "scsc-paper": "the paper's code"}
+_METHODS = {_METHOD_LABELS.get(name, name): name for name in METHODS}
+_DEFAULT_METHOD = "scsc"
 
 
 class RestoreSection(Section):
@@ -59,8 +63,8 @@ class RestoreSection(Section):
             label="quality",
             choices=list(QUALITIES),
             value="balanced",
-            tooltip="What to spend: fast, balanced and best take about 1 : 3 : 8 in time; a draft "
-            "takes next to none, and is good for a look at a large volume",
+            tooltip="What to spend: fast, balanced and best take about 1 : 3 : 8 in time.\n"
+            + "\n".join(f"{name}: {LEVELS[name].summary}" for name in QUALITIES),
         )
         self.sigma = make_number_field(
             "noise",
@@ -158,7 +162,7 @@ class RestoreSection(Section):
         }
         if self.sigma.value:
             options["sigma"] = self.sigma.value
-        if self.method_name != DEFAULT_METHOD:
+        if self.method_name != _DEFAULT_METHOD:
             options["method"] = self.method_name
         return RestoreRequest(
             self.task_name,

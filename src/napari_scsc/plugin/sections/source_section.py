@@ -10,17 +10,17 @@ from napari.layers import Image
 from qtpy.QtCore import Qt, QTimer, Signal
 from qtpy.QtWidgets import QListWidget, QListWidgetItem
 
-from napari_scsc.choices import Quality
 from napari_scsc.data.axes import PRESETS, Axes, Role
 from napari_scsc.data.image import wrap_image
 from napari_scsc.errors import UserError
 from napari_scsc.plugin import layers
 from napari_scsc.plugin.cost import cost_words, describe, find_cost
 from napari_scsc.plugin.preferences import Preferences
-from napari_scsc.plugin.requests import RestoreTask
 from napari_scsc.plugin.sections.form_widgets import Fold, Section, make_label, show_field
 from napari_scsc.plugin.wording import say
-from napari_scsc.restore.options import cores
+from napari_scsc.restore.methods import Task as RestoreTask
+from napari_scsc.restore.options import count_cores
+from napari_scsc.restore.quality import Quality
 
 _WORDS: dict[Role, str] = {"shift": "slide", "joint": "span", "sample": "separate"}
 _VERBS: dict[Role, str] = {"shift": "slide", "joint": "spanned", "sample": "separate"}
@@ -174,7 +174,7 @@ class SourceSection(Section):
             return
         _, source = self.first()
         cost = find_cost(source, task, quality, method, wishes)
-        words = cost_words(cost, wishes.threads or cores())
+        words = cost_words(cost, wishes.threads or count_cores())
         self._about.setText(f"{describe(source)}\n{words}")
 
     @property
