@@ -1,4 +1,4 @@
-"""What the tests of the dock share; the fixture ``make_dock`` is in conftest.py."""
+"""What the tests of the dock share; the fixtures are in conftest.py."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import warnings
 import numpy as np
 
 from napari_scsc import samples
-from napari_scsc.run.updates import RestorationWarning
+from napari_scsc.plugin import preferences, requests
+from napari_scsc.run.updates import BlocksDone, RegionRestored, RestorationWarning
 
 
 def noisy_cells(shape=(64, 64)):
@@ -31,44 +32,36 @@ def our_threads():
 
 def slow_down(monkeypatch, error=None):
     """Updates that come slowly and without end, or fail: the paths out of a worker."""
-    from napari_scsc.plugin import recipes
-    from napari_scsc.run.updates import RestoreUpdate
 
-    def updates(self, image, missing, out, tick):
+    def updates(self, out, cancellation):
         for i in range(1000):
-            tick()
+            cancellation.check()
             threading.Event().wait(0.01)
             if error is not None and i == 3:
                 raise error
-            region = tuple(slice(0, 4) for _ in np.shape(image))
+            region = tuple(slice(0, 4) for _ in np.shape(out))
             out[region] = 7
-            yield RestoreUpdate(
-                "restore", 1 - 0.99**i, "under way", region=region, values=out[region]
-            )
+            yield RegionRestored(region, out[region], i, 1000, done=1 - 0.99**i)
 
-    monkeypatch.setattr(recipes.Restore, "updates", updates)
+    monkeypatch.setattr(requests.RestoreRequest, "updates", updates)
 
 
 def slow_learning(monkeypatch, error=None):
     """The same for learning: tiles without end."""
-    from napari_scsc.plugin import recipes
-    from napari_scsc.run.updates import RestoreUpdate
 
-    def updates(self, images, tick):
+    def updates(self, cancellation):
         for i in range(1000):
-            tick()
+            cancellation.check()
             threading.Event().wait(0.01)
             if error is not None and i == 3:
                 raise error
-            yield RestoreUpdate("learn", 1 - 0.99**i, "learning")
+            yield BlocksDone(i, 1000, done=1 - 0.99**i)
 
-    monkeypatch.setattr(recipes.Learn, "updates", updates)
+    monkeypatch.setattr(requests.LearnRequest, "updates", updates)
 
 
-def wishes(**changed):
-    """Preferences, as ``panel.preferences`` gives them."""
-    from napari_scsc.plugin.preferences import Preferences
-
+def set_preferences(monkeypatch, **changed):
+    """Let every dock read these preferences."""
     first = {
         "threads": None,
         "quality": "fast",
@@ -76,7 +69,8 @@ def wishes(**changed):
         "results_folder": None,
         "large_result": 2_000_000_000,
     }
-    return Preferences(**{**first, **changed})
+    wishes = preferences.Preferences(**{**first, **changed})
+    monkeypatch.setattr(preferences, "read_preferences", lambda: wishes)
 
 
 def finish(dock, seconds=60):
@@ -92,7 +86,7 @@ def is_ready(dock):
         and not dock.foot.stop_button.isEnabled()
         and not dock.foot.pause_button.isEnabled()
         and dock.foot.bar.isHidden()
-        and not dock._runs._activities
+        and not dock.runner.jobs._activities
     )
 
 

@@ -7,6 +7,7 @@ import pytest
 from dock_tools import slow_down
 
 from napari_scsc import samples
+from napari_scsc.plugin.controller import Lane
 from napari_scsc.restore.groups import group_kernels
 
 pytestmark = pytest.mark.screen
@@ -189,7 +190,7 @@ def test_closing_the_viewer_stops_its_job(make_napari_viewer, qtbot, noisy, monk
     _, dock = viewer.window.add_plugin_dock_widget("napari-scsc")
     dock.denoise()
     qtbot.waitUntil(lambda: dock.result is not None, timeout=5000)
-    job = dock._runs.get("restore")
+    job = dock.runner.jobs.get(Lane.RESTORE)
     viewer.close()
     qtbot.waitUntil(lambda: job.outcome is not None or not _alive(job), timeout=5000)
 

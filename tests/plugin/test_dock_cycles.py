@@ -181,7 +181,7 @@ def controls_of_jobs(viewer, qtbot, state):
         dock.learn()
     if state == "paused":
         dock.pause()
-    return [job._control for job in dock._runs.jobs]
+    return [job.cancellation for job in dock.runner.jobs.jobs]
 
 
 @pytest.mark.parametrize("state", ["running", "paused", "learning and restoring"])
@@ -201,7 +201,7 @@ def test_closing_the_viewer_ends_its_jobs(make_napari_viewer, memory, qtbot, mon
         qtbot.waitUntil(lambda: pool.activeThreadCount() == 0, timeout=5000)
     finally:
         for control in controls:
-            control.stop()
+            control.cancel()
         qtbot.waitUntil(lambda: pool.activeThreadCount() == 0, timeout=5000)
     delete_what_is_to_be_deleted()
     assert [widget for widget in widgets_of_ours() if widget not in already] == []

@@ -20,8 +20,8 @@ from qtpy.QtWidgets import QDoubleSpinBox
 
 from napari_scsc import FilterBank, inpaint, learn
 from napari_scsc.data.axes import PRESETS
+from napari_scsc.plugin.dock import Dock
 from napari_scsc.plugin.fields import REMEMBERED, Field
-from napari_scsc.plugin.panel import Dock
 
 pytestmark = pytest.mark.screen
 
@@ -55,7 +55,7 @@ def values_of(dock):
 
 def shown(dock, name):
     """What the widget of a field says."""
-    field = getattr(getattr(dock, vars(Dock)[name].section), name)
+    field = getattr(getattr(dock, vars(Dock)[name].part), name)
     if name == "strength":
         (readout,) = field.native.findChildren(QDoubleSpinBox)
         return readout.value()
@@ -187,7 +187,7 @@ def test_preferences_of_the_manifest_are_those_without_napari_knowing_us(our_set
     from napari_scsc.plugin import preferences
 
     assert our_settings.threads == 0
-    assert preferences.preferences() == preferences._DEFAULTS
+    assert preferences.read_preferences() == preferences._DEFAULTS
 
 
 def test_preferences_reach_the_dock(our_settings, make_light_dock, tmp_path):
@@ -201,7 +201,7 @@ def test_preferences_reach_the_dock(our_settings, make_light_dock, tmp_path):
     assert dock.quality == "fast"
     assert dock.plots.rate == 5
     dock.denoise()
-    assert dock._restored.request.threads == 2
+    assert dock.runner.result.request.threads == 2
     dock.stop()
     finish(dock)
     assert list((tmp_path / "results").iterdir())
@@ -211,7 +211,7 @@ def test_preferences_reach_the_dock(our_settings, make_light_dock, tmp_path):
     our_settings.plot_rate = 7
     assert dock.quality == "fast"
     dock.denoise()
-    assert dock._restored.request.threads == 1
+    assert dock.runner.result.request.threads == 1
     dock.stop()
     finish(dock)
     dock.reset()

@@ -15,8 +15,8 @@ from dock_tools import (
     is_ready,
     noisy_cells,
     run_script,
+    set_preferences,
     slow_down,
-    wishes,
 )
 
 from napari_scsc import __version__, denoise, inpaint, samples
@@ -295,10 +295,7 @@ def test_large_result_is_a_zarr_in_the_folder_with_the_same_values(
     folder = tmp_path / "large ones" / "here"
     image = noisy_cells()
     viewer, dock = make_dock(image, name="my cells/1", **looks_for("image"))
-    monkeypatch.setattr(
-        "napari_scsc.plugin.panel.preferences",
-        lambda: wishes(results_folder=folder, large_result=image.nbytes),
-    )
+    set_preferences(monkeypatch, results_folder=folder, large_result=image.nbytes)
     monkeypatch.setattr("time.strftime", lambda *_: "20260101-120000")
     dock.quality = "fast"
     dock.denoise()
@@ -319,10 +316,7 @@ def test_large_result_is_a_zarr_in_the_folder_with_the_same_values(
     np.testing.assert_array_equal(dock.result.data[...], expected)
     assert len(viewer.layers) == 2
 
-    monkeypatch.setattr(
-        "napari_scsc.plugin.panel.preferences",
-        lambda: wishes(results_folder=folder, large_result=image.nbytes + 1),
-    )
+    set_preferences(monkeypatch, results_folder=folder, large_result=image.nbytes + 1)
     dock.denoise()
     finish(dock)
     assert type(dock.result.data) is np.ndarray
@@ -336,10 +330,7 @@ def test_folder_that_cannot_be_written_is_named_and_leaves_the_dock_ready(
     in_the_way.write_text("")
     viewer, dock = make_light_dock(noisy_cells(), name="mine")
     with monkeypatch.context() as patched:
-        patched.setattr(
-            "napari_scsc.plugin.panel.preferences",
-            lambda: wishes(results_folder=in_the_way / "results", large_result=1),
-        )
+        set_preferences(patched, results_folder=in_the_way / "results", large_result=1)
         dock.foot.restore_button.click()
         finish(dock)
     assert str(in_the_way / "results") in dock.message

@@ -12,12 +12,14 @@ from dock_tools import (
     finish,
     is_ready,
     noisy_cells,
+    set_preferences,
     slow_down,
     slow_learning,
-    wishes,
 )
 
 from napari_scsc import denoise
+from napari_scsc.cancellation import Cancelled
+from napari_scsc.plugin.jobs import PausableCancellation
 
 pytestmark = pytest.mark.screen
 
@@ -32,9 +34,9 @@ def bars_of(viewer):
 def test_bar_in_the_activity_area_comes_from_the_gui_thread_advances_cancels_and_goes(
     make_dock, qtbot, monkeypatch
 ):
-    from napari_scsc.plugin import jobs, runs
+    from napari_scsc.plugin import jobs
 
-    monkeypatch.setattr(runs, "_LONG", 0)  # every job counts as a long one
+    monkeypatch.setattr(jobs, "_SECONDS_OF_A_LONG_JOB", 0)  # every job counts as a long one
     makers = []
     original = jobs.Activity.__init__
     monkeypatch.setattr(
@@ -88,28 +90,24 @@ def test_runtime_error_of_a_thread_of_the_core_is_told(make_light_dock, monkeypa
 
 
 def test_stop_is_felt_in_the_middle_of_the_only_tile(make_light_dock, qtbot, monkeypatch):
-    from napari_scsc.plugin import jobs
-
     inside_a_part, raised = threading.Event(), []
-    tick = jobs.Control.tick
+    check = PausableCancellation.check
 
     def held_inside_a_part(self):
         is_of_the_pool = threading.current_thread().name.startswith("napari-scsc")
         if is_of_the_pool and not raised:
             inside_a_part.set()
-            self._stop.wait(20)
+            self._event.wait(20)
         try:
-            tick(self)
-        except jobs.Stopped:
+            check(self)
+        except Cancelled:
             raised.append(threading.current_thread().name)
             raise
 
     _, dock = make_light_dock(noisy_cells())
-    monkeypatch.setattr(
-        "napari_scsc.plugin.panel.preferences", lambda: wishes(threads=2, quality="best")
-    )
+    set_preferences(monkeypatch, threads=2, quality="best")
     dock.quality = "best"
-    monkeypatch.setattr(jobs.Control, "tick", held_inside_a_part)
+    monkeypatch.setattr(PausableCancellation, "check", held_inside_a_part)
     dock.denoise()
     qtbot.waitUntil(inside_a_part.is_set, timeout=20000)
     dock.stop()

@@ -55,7 +55,7 @@ class Plots(QWidget):
     def __init__(self, parent: QWidget | None = None, *, rate: float = 12.0) -> None:
         super().__init__(parent)
         self.redraws = 0  # for whoever wants to know what the plots cost
-        self.clock = RedrawClock(self._redraw, rate, self)
+        self.clock = RedrawClock(rate, self)
         self._data = PlotData()
         self.filters = FilterTab()
         self.weights = WeightTab()
@@ -81,18 +81,15 @@ class Plots(QWidget):
         layout.setSpacing(0)
         layout.addWidget(self.tabs, 1)
         layout.addWidget(self.buttons)
-        self._connect()
-        self._recolour()
-        self._show_buttons()
-
-    def _connect(self) -> None:
-        self.tabs.currentChanged.connect(lambda _index: self._renew(()))
-        self.tabs.currentChanged.connect(lambda _index: self._show_buttons())
-        turned = [tab for tab in self._all_tabs if tab is not self.progress]
-        self.filters.positions.moved.connect(lambda: self._renew(turned))
+        # Methods and no lambdas, which would keep a widget alive that Qt has deleted.
+        self.clock.due.connect(self._draw_visible_tab)
+        self.tabs.currentChanged.connect(self._tab_changed)
+        self.filters.positions.moved.connect(self._turn)
         self.explain.seen.connect(self.explaining_changed)
         self.buttons.to_layer.clicked.connect(self._send)
         self.buttons.save.clicked.connect(self._save)
+        self._recolour()
+        self._show_buttons()
 
     # --- what to show ---------------------------------------------------------------------------
 
@@ -227,9 +224,13 @@ class Plots(QWidget):
         if self.isVisible() and self._tab in self._stale:
             self.clock.ask()
 
-    def _redraw(self) -> None:
-        if self.isVisible():
-            self._draw_visible_tab()
+    def _turn(self) -> None:
+        """A slider was moved, and every picture of a filter turns."""
+        self._renew(tab for tab in self._all_tabs if tab is not self.progress)
+
+    def _tab_changed(self) -> None:
+        self._renew(())
+        self._show_buttons()
 
     def _draw_visible_tab(self) -> None:
         if self._tab in self._stale:

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
 
-from qtpy.QtCore import QObject, QTimer
+from qtpy.QtCore import QObject, QTimer, Signal
 
 from napari_scsc.errors import UserError
 
 
 class RedrawClock(QTimer):
-    """Calls ``draw`` soon after it was asked for, at most ``rate`` times a second."""
+    """Emits ``due`` soon after it was asked to, at most ``rate`` times a second."""
 
-    def __init__(self, draw: Callable[[], None], rate: float, parent: QObject) -> None:
+    due = Signal()
+
+    def __init__(self, rate: float, parent: QObject) -> None:
         super().__init__(parent)
         self.rate = rate
         self._drawn_at = -math.inf
-        self._draw = draw
         self.setSingleShot(True)
-        self.timeout.connect(self._due)
+        self.timeout.connect(self._emit)
 
     @property
     def rate(self) -> float:
@@ -41,6 +41,6 @@ class RedrawClock(QTimer):
             wait = max(0.0, self._drawn_at + 1 / self._rate - time.monotonic())
             self.start(math.ceil(1000 * wait))
 
-    def _due(self) -> None:
+    def _emit(self) -> None:
         self._drawn_at = time.monotonic()
-        self._draw()
+        self.due.emit()
