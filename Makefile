@@ -17,7 +17,7 @@ STAMPS := $(VENV)/.stamps
 .DELETE_ON_ERROR:
 # Two installations into one environment at a time would spoil it.
 .NOTPARALLEL:
-.PHONY: run test test-all lint docs pictures bench bench-data clean help
+.PHONY: run test test-all lint docs pictures bench lab bench-data clean help
 
 run: $(STAMPS)/run ## open napari with the dock and a noisy sample; without a screen, restore it into out/
 	@[ -n "$$DISPLAY$$WAYLAND_DISPLAY" ] || [ "$$(uname)" = Darwin ] || sh scripts/screen.sh || true
@@ -42,19 +42,22 @@ pictures: $(STAMPS)/test-$(QT) ## take the pictures of the documentation anew
 	$(BIN)/python scripts/tutorial_pictures.py
 
 # One thread in each library: the benchmarks say themselves how many they use, and compare like with like.
-bench: export OPENBLAS_NUM_THREADS = 1
-bench: export OMP_NUM_THREADS = 1
-bench: export MKL_NUM_THREADS = 1
-bench: export VECLIB_MAXIMUM_THREADS = 1
+bench lab: export OPENBLAS_NUM_THREADS = 1
+bench lab: export OMP_NUM_THREADS = 1
+bench lab: export MKL_NUM_THREADS = 1
+bench lab: export VECLIB_MAXIMUM_THREADS = 1
 bench: bench-data $(STAMPS)/bench ## run the benchmarks on the data in DATA
 	$(BIN)/python -m benchmarks all --data "$(DATA)"
 
-bench-data: # before anything is installed for nothing
-	@test -d "$(DATA)" || { echo "No benchmark data in $(DATA). Say where they are: make bench DATA=/path/to/data" >&2; exit 1; }
+lab: bench-data $(STAMPS)/bench ## run the paper's experiments, quick version; stopped, it goes on where it was
+	$(BIN)/python -m laboratory all --quick --data "$(DATA)"
 
-clean: ## remove what was built; .venv and the results of benchmarks stay
+bench-data: # before anything is installed for nothing
+	@test -d "$(DATA)" || { echo "No benchmark data in $(DATA). Say where they are: make ... DATA=/path/to/data" >&2; exit 1; }
+
+clean: ## remove what was built; .venv and the results of benchmarks and laboratory stay
 	rm -rf out site dist build .coverage htmlcov .pytest_cache .mypy_cache .ruff_cache .hypothesis
-	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+	find src tests benchmarks laboratory -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))

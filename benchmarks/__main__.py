@@ -15,7 +15,6 @@ from benchmarks.data import DataError  # noqa: E402
 from benchmarks.report import Report  # noqa: E402
 
 BENCHMARKS = {
-    "preprocessing": "the paper's preprocessing against the authors' arrays (needs --data)",
     "roofline": "one code iteration against its lower bound",
     "conv_speed": "one code iteration against SPORCO's",
     "scaling": "time and memory against K, R, P and N",
@@ -26,24 +25,18 @@ BENCHMARKS = {
     "microscopy": "real noise, its level unknown (needs --data; long)",
     "large": "data larger than memory: peak memory, kills, workers, chunks read (long)",
     "workers": "what a block costs; two workers of a cluster predicted and measured",
-    "fruit": "test PSNR, time and memory on Fruit and City (needs --data; the longest)",
     "dock": "the dock: opening, first press, GUI thread, leaks (needs a screen or xvfb-run)",
 }
-MODULES = {name: name for name in BENCHMARKS} | {"preprocessing": "preprocessing_check"}
 
 
 def main() -> int:
-    if sys.argv[1:2] == ["paper"]:
-        from benchmarks.paper import command
-
-        return command.main(sys.argv[2:])
     arguments = _parser().parse_args()
     names = list(BENCHMARKS) if arguments.name == "all" else [arguments.name]
     missed = []
     for name in names:
         print(f"\n== {name}: {BENCHMARKS[name]}", flush=True)
         report = Report(name, arguments.out)
-        module = importlib.import_module(f"benchmarks.{MODULES[name]}")
+        module = importlib.import_module(f"benchmarks.{name}")
         try:
             module.run(report, data=arguments.data, quick=arguments.quick)
         except DataError as error:
@@ -61,7 +54,7 @@ def _parser() -> argparse.ArgumentParser:
         description="Measure napari-scsc, one thread, and print the figures beside their bars.",
         epilog="benchmarks:\n"
         + "\n".join(f"  {name:14} {what}" for name, what in BENCHMARKS.items())
-        + "\n\npaper NAME runs an experiment of the paper again: see paper --help."
+        + "\n\nThe experiments of the paper are elsewhere: python -m laboratory --help."
         + "\n\nExit status: 0 all bars met, 1 some missed, 2 the data are not there.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

@@ -8,16 +8,9 @@ class DataError(Exception):
     """The data are not where they were said to be."""
 
 
-def load_lcne(folder, name):
-    """The authors' preprocessed arrays of "fruit" or "city": (training, test)."""
-    return tuple(
-        np.load(_existing(folder, f"lcne/{name}_{part}.npy")) for part in ("train", "test")
-    )
-
-
 def load_images(folder, *parts):
     """All JPEG images of a folder, in the authors' order: alphabetical, so 1, 10, 2, ..."""
-    where = _existing(folder, "/".join(parts))
+    where = existing_path(folder, "/".join(parts))
     images = [imageio.imread(file) for file in sorted(where.glob("*.jpg"))]
     if not images:
         raise DataError(f"no JPEG images in {where}")
@@ -26,16 +19,17 @@ def load_images(folder, *parts):
 
 def load_image(folder, name):
     """One image file, all its planes."""
-    return imageio.imread(_existing(folder, name))
+    return imageio.imread(existing_path(folder, name))
 
 
 def load_array(folder, name, key):
     """One array of an NPZ file."""
-    with np.load(_existing(folder, name)) as arrays:
+    with np.load(existing_path(folder, name)) as arrays:
         return arrays[key]
 
 
-def _existing(folder, name):
+def existing_path(folder, name):
+    """A file or folder of the data; a ``DataError`` says what is missing."""
     if folder is None:
         raise DataError("needs the benchmark data: say where they are with --data DIR")
     if not folder.is_dir():

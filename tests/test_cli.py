@@ -20,13 +20,13 @@ import zarr
 from click.testing import CliRunner
 
 from napari_scsc import FilterBank, cli, denoise, inpaint, learn, samples
-from napari_scsc.choices import QUALITIES
 from napari_scsc.data.image import ImageArray
 from napari_scsc.errors import RunInterrupted
 from napari_scsc.io.sources import open_source
 from napari_scsc.io.stores import store_for
-from napari_scsc.restore import quality
+from napari_scsc.restore.groups import passes
 from napari_scsc.restore.options import METHODS
+from napari_scsc.restore.quality import QUALITIES
 from napari_scsc.run import block_grid
 
 DRAFT = ("--quality", "draft")
@@ -70,8 +70,8 @@ def folder(tmp_path, monkeypatch, cells):
 
 @pytest.fixture
 def many_blocks(monkeypatch):
-    monkeypatch.setattr(quality, "_bytes_a_point", lambda *_: 2e4)
-    monkeypatch.setattr(block_grid, "_CHUNK_VALUES", 3000)
+    monkeypatch.setattr(passes, "_bytes_per_point", lambda *_: 2e4)
+    monkeypatch.setattr(block_grid, "CHUNK_VALUES", 3000)
 
 
 # The same in a process of its own, and a checkpoint after every tile.

@@ -5,7 +5,6 @@ import pytest
 import references
 
 from napari_scsc.model.solver import code
-from napari_scsc.model.solver.admm import solve_by_admm
 from napari_scsc.model.solver.problem import Geometry, Problem
 
 
@@ -176,15 +175,6 @@ def test_tick_is_called_in_every_iteration_and_may_cancel():
     with pytest.raises(KeyboardInterrupt):
         code.solve(problem, w, beta=0.1, max_iter=50, tol=0, tick=tick)
     assert len(calls) == 7
-
-
-def test_admm_solves_the_same_problem():
-    problem, filters, w, _ = make((20, 20))
-    fast = code.solve(problem, w, beta=0.1, max_iter=400, tol=0)
-    slow = solve_by_admm(problem, filters, w, beta=0.1, max_iter=400)
-    assert slow.objective[-1] == pytest.approx(fast.objective[-1], rel=0.05)
-    assert slow.violation[-1] < 1e-2 * max(slow.violation)
-    assert (np.linalg.norm(slow.weights, axis=0) <= 1 + 1e-6).all()
 
 
 def test_step_back_undoes_a_step():

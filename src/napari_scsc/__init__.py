@@ -8,7 +8,7 @@ from napari_scsc.__about__ import __version__
 if TYPE_CHECKING:
     from napari_scsc.data.axes import Axes
     from napari_scsc.errors import FileFormatError, RunInterrupted
-    from napari_scsc.learn.api import iter_learn, learn
+    from napari_scsc.learning.api import iter_learn, learn
     from napari_scsc.model.bank import FilterBank
     from napari_scsc.model.general_banks import general_bank
     from napari_scsc.model.lattice import LatticeSCSC
@@ -60,8 +60,8 @@ _HOMES = {
     "iter_denoise": "restore.api",
     "iter_encode": "restore.api",
     "iter_inpaint": "restore.api",
-    "iter_learn": "learn.api",
-    "learn": "learn.api",
+    "iter_learn": "learning.api",
+    "learn": "learning.api",
     "open": "plugin.session",
     "open_codes": "restore.codes",
 }

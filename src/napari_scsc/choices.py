@@ -6,10 +6,10 @@ KINDS = ("image", "rgb", "video", "stack", "multispectral", "light-field", "time
 """Kinds of data; ``data/axes.py`` says what the axes of each are."""
 
 MODELS = ("lattice", "paper", "ocsc")
-"""What can be learned; ``learn/models.py``."""
+"""What can be learned; ``learning/models.py``."""
 
 DRAWS = ("uniform", "structure")
-"""How tiles are drawn to learn from; ``learn/sampler.py``."""
+"""How tiles are drawn to learn from; ``learning/sampler.py``."""
 
 BALLS = ("l2", "l1")
 """In which the weights of the paper's model lie."""

@@ -37,9 +37,7 @@ class Remedy(Enum):
     NAME_AXES = "name its axes with axes=..."
     NAME_ONE_SAMPLE_AXIS = "name one of them as a sample or joint axis, in axes=Axes(...)"
     NAME_OUTPUT = "name the file, out=..."
-    RESTORE_TOGETHER = (
-        'with kind="video" or kind="stack" it is filled from its neighbours'
-    )
+    RESTORE_TOGETHER = 'with kind="video" or kind="stack" it is filled from its neighbours'
     RESUME = "go on with it, resume=True, or remove it"
     RESUME_WITH_SAME_ARGUMENTS = "resume with the same arguments, or remove it"
     RUN_AGAIN = "run it again with resume=True"

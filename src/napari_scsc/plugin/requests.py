@@ -10,7 +10,7 @@ import numpy as np
 
 from napari_scsc._types import Array
 from napari_scsc.cancellation import Cancellation
-from napari_scsc.learn.api import iter_learn
+from napari_scsc.learning.api import iter_learn
 from napari_scsc.model.bank import FilterBank
 from napari_scsc.plugin.layers import Snapshot
 from napari_scsc.restore.api import iter_denoise, iter_inpaint

@@ -230,8 +230,6 @@ def _check_no_sample_is_missing(samples: ImageSamples) -> None:
 class EncodeKeywords(TypedDict, total=False):
     """The options of ``encode`` and ``iter_encode``, for type checkers."""
 
-    missing: Any
-    beta: float | None
     kind: str | None
     axes: str | Sequence[str] | Axes | None
     sigma: float | None
@@ -349,7 +347,7 @@ def _start_encoding(
         bank=bank,
         method="scsc-paper",
         out=check_output(out),
-        **options,  # type: ignore[misc]
+        **options,
     )
     if beta is not None:
         beta = check_float("beta", beta, above=0)

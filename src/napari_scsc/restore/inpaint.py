@@ -16,7 +16,7 @@ from napari_scsc._types import Array, Region
 from napari_scsc.cancellation import NEVER, Cancellation
 from napari_scsc.data.samples import ImageSamples, draw_tiles
 from napari_scsc.errors import Message, Remedy
-from napari_scsc.learn.loop import learn_from_arrays
+from napari_scsc.learning.loop import learn_from_arrays
 from napari_scsc.model.bank import FilterBank
 from napari_scsc.model.basis import Basis, mixtures_above_noise
 from napari_scsc.noise.working import WorkingValues

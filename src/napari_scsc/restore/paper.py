@@ -14,8 +14,8 @@ import numpy as np
 from napari_scsc._types import Array, Region
 from napari_scsc.cancellation import NEVER, Cancellation
 from napari_scsc.data.samples import ImageSamples
-from napari_scsc.learn.models import CODE_PRICE, split_smooth
-from napari_scsc.learn.plan import CODE_TILE_SIDES
+from napari_scsc.learning.models import CODE_PRICE, split_smooth
+from napari_scsc.learning.plan import CODE_TILE_SIDES
 from napari_scsc.model.bank import FilterBank
 from napari_scsc.model.scsc import SCSC
 from napari_scsc.model.settings import Weights

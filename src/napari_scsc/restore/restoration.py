@@ -15,9 +15,9 @@ from napari_scsc.cancellation import Cancellation
 from napari_scsc.data.fingerprint import digest
 from napari_scsc.data.samples import ImageSamples, check_bank
 from napari_scsc.errors import Message
-from napari_scsc.learn.loop import learn_planned
-from napari_scsc.learn.options import LearnOptions
-from napari_scsc.learn.plan import plan_learning
+from napari_scsc.learning.loop import learn_planned
+from napari_scsc.learning.options import LearnOptions
+from napari_scsc.learning.plan import plan_learning
 from napari_scsc.model.bank import FilterBank
 from napari_scsc.model.threads import ThreadExecutor
 from napari_scsc.noise.find import find_noise, given_noise

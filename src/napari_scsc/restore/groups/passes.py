@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from napari_scsc.learn.models import patch_shape
+from napari_scsc.learning.models import patch_shape
 from napari_scsc.model.basis import Basis
 from napari_scsc.restore.cost import SampleCost, count_tiles_of
 from napari_scsc.restore.methods import Task

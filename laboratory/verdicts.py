@@ -1,0 +1,245 @@
+"""Claims of the paper, and judges that compute from the measured rows whether they hold.
+
+A judge is a function of rows that returns a ``Verdict``. The functions below make judges.
+"""
+
+import itertools
+import math
+import statistics
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from laboratory.evaluation import NUMBERS_PER_PIXEL, equal_size_column
+from laboratory.result_rows import distinct_labels, final_rows, mean, select_rows
+
+YES, MOSTLY, NO = "yes", "mostly", "no"
+UNDECIDED, NOT_TESTED = "undecided", "not tested"
+
+MUCH_DB = 1.0
+"""What "much" and "significantly" must be at least."""
+
+_MOSTLY_SHARE = 0.9  # of all pairs
+_SURE_STANDARD_ERRORS = 2.0  # that a lead must exceed, where there are several seeds
+
+
+class Verdict(NamedTuple):
+    """What was measured, in words, and whether it agrees with the paper."""
+
+    measured: str
+    agrees: str
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A sentence of the paper and the judge of it."""
+
+    text: str
+    judge: Callable[[list], Verdict]
+
+
+def verdict(measured, agrees):
+    """A verdict of yes or no."""
+    return Verdict(measured, YES if agrees else NO)
+
+
+def untested(why):
+    """The verdict where the rows do not tell."""
+    return Verdict(why, NOT_TESTED)
+
+
+def claims_for_each_comparison(text, make_judge):
+    """The claim at equal beta, so for filters of length one, and at each equal size of the code.
+
+    ``make_judge`` takes the column.
+    """
+    return (
+        Claim(f"{text} (equal beta)", make_judge("psnr")),
+        Claim(f"{text} (equal beta, filters of length one)", make_judge("psnr_unit")),
+        *(
+            Claim(f"{text} ({numbers:g} numbers a pixel)", make_judge(equal_size_column(numbers)))
+            for numbers in NUMBERS_PER_PIXEL
+        ),
+    )
+
+
+# --- one system against another -----------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Lead:
+    """How far one system is ahead of another, and how well that is known."""
+
+    mean: float
+    error: float = 0.0  # standard error of the difference; one seed says nothing of it
+
+    def exceeds(self, least):
+        """YES, NO, or UNDECIDED if that may be chance."""
+        beyond = self.mean - least
+        if abs(beyond) <= _SURE_STANDARD_ERRORS * self.error:
+            return UNDECIDED
+        return YES if beyond > 0 else NO
+
+    def is_within(self, most):
+        """Whether its size is at most ``most``."""
+        return _OPPOSITE[Lead(abs(self.mean), self.error).exceeds(most)]
+
+
+_OPPOSITE = {YES: NO, NO: YES, UNDECIDED: UNDECIDED}
+
+
+def compute_lead(rows, ours, theirs, key):
+    """The lead of ours in the rows of one case; None if one of the two has no figure there."""
+    our_means, their_means = (_means_by_seed(rows, key, system) for system in (ours, theirs))
+    if not our_means or not their_means:
+        return None
+    gaps = [our_means[seed] - their_means[seed] for seed in our_means if seed in their_means]
+    if len(gaps) == len(our_means) == len(their_means):  # the same starts: compare each with itself
+        return Lead(statistics.fmean(gaps), _standard_error(gaps))
+    both = [list(means.values()) for means in (our_means, their_means)]
+    gap = statistics.fmean(both[0]) - statistics.fmean(both[1])
+    return Lead(gap, math.hypot(*map(_standard_error, both)))
+
+
+def _means_by_seed(rows, key, system):
+    system_rows = select_rows(rows, system=system)
+    seeds = distinct_labels(system_rows, "seed")
+    means = {seed: mean(system_rows, key, seed=seed) for (seed,) in seeds}
+    return {seed: value for seed, value in means.items() if value is not None}
+
+
+def _standard_error(numbers):
+    return statistics.stdev(numbers) / math.sqrt(len(numbers)) if len(numbers) > 1 else 0.0
+
+
+def leads_by_case(rows, ours, theirs, key, cases=("data", "R"), match=None):
+    """{case: lead}, theirs looked up by the labels in ``match`` only; none without both."""
+    rows = final_rows(rows)
+    match = cases if match is None else match
+    leads = {}
+    for case in distinct_labels(select_rows(rows, system=ours), *cases):
+        labels = dict(zip(cases, case, strict=True))
+        case_rows = select_rows(rows, system=ours, **labels) + select_rows(
+            rows, system=theirs, **{label: labels[label] for label in match}
+        )
+        if (lead := compute_lead(case_rows, ours, theirs, key)) is not None:
+            leads[case] = lead
+    return leads
+
+
+def always_above(ours, theirs, key="psnr", cases=("data", "R"), match=None, where=None, least=0.0):
+    """A judge: ours is above theirs, by more than ``least``, in every case that was measured."""
+    words = f"above by {least:g} dB or more" if least else "above"
+    return _in_every_case(
+        ours, theirs, key, cases, match, where, words, lambda lead: lead.exceeds(least)
+    )
+
+
+def always_within(ours, theirs, most, key="psnr", cases=("data",)):
+    """A judge: both are the same in every case, but for ``most`` dB up or down."""
+    words = f"within {most:g} dB"
+    return _in_every_case(
+        ours, theirs, key, cases, cases, None, words, lambda lead: lead.is_within(most)
+    )
+
+
+def _in_every_case(ours, theirs, key, cases, match, where, words, decide):
+    def judge(rows):
+        rows = [row for row in rows if where is None or where(row)]
+        leads = leads_by_case(rows, ours, theirs, key, cases, match)
+        if not leads:
+            return untested(f"no case with both {ours} and {theirs}")
+        answers = [decide(lead) for lead in leads.values()]
+        unsure = answers.count(UNDECIDED)
+        text = f"{ours} against {theirs}: {words} in {answers.count(YES)} of {len(leads)} cases, "
+        text += f"{_format_range(lead.mean for lead in leads.values())} dB"
+        return Verdict(
+            text + (f"; {unsure} may be chance" if unsure else ""),
+            NO if NO in answers else UNDECIDED if unsure else YES,
+        )
+
+    return judge
+
+
+def _format_range(numbers):
+    numbers = list(numbers)
+    low, high = min(numbers), max(numbers)
+    return f"{low:+.2f}" if low == high else f"{low:+.2f} to {high:+.2f}"
+
+
+# --- one system at several sizes ----------------------------------------------------------------
+
+
+def grows_with(size, key="psnr", slack=0.1):
+    """A judge: more of ``size`` is better for every system on every set.
+
+    A step down of less than ``slack`` dB between two neighbours is none.
+    """
+
+    def judge(rows):
+        rows = final_rows(rows)
+        n_rising, n_lines, exceptions = 0, 0, []
+        for system, data in distinct_labels(rows, "system", "data"):
+            line = _line(rows, size, key, system, data)
+            if len(line) < 2:
+                continue
+            n_lines += 1
+            steps = [b - a for (_, a), (_, b) in itertools.pairwise(line)]
+            gain = line[-1][1] - line[0][1]
+            rises = min(steps) > -slack and gain > 0
+            n_rising += rises
+            if not rises:
+                exceptions.append(f"{system} on {data} {gain:+.2f} dB")
+        if not n_lines:
+            return untested(f"no system at two values of {size}")
+        text = f"better with {size} in {n_rising} of {n_lines} lines"
+        text += f"; not: {', '.join(exceptions)}" if exceptions else ""
+        return verdict(text, n_rising == n_lines)
+
+    return judge
+
+
+def _line(rows, size, key, system, data):
+    """Pairs (size, mean of the column), sorted."""
+    line_rows = select_rows(rows, system=system, data=data)
+    points = [(x, mean(line_rows, key, **{size: x})) for (x,) in distinct_labels(line_rows, size)]
+    return sorted(point for point in points if point[1] is not None)
+
+
+# --- groups of systems --------------------------------------------------------------------------
+
+
+def better_in_every_pair(first, second, better, what):
+    """A judge: every one of the first systems is ``better(rows, a, b)`` than every second one.
+
+    ``better`` says YES, NO, UNDECIDED, or NOT_TESTED where one of them has no figure: such a pair
+    is not compared.
+    """
+
+    def judge(rows):
+        answers = [
+            better(select_rows(rows, data=data), a, b)
+            for (data,) in distinct_labels(rows, "data")
+            for a in first
+            for b in second
+            if select_rows(rows, data=data, system=a) and select_rows(rows, data=data, system=b)
+        ]
+        compared = [answer for answer in answers if answer != NOT_TESTED]
+        if not compared:
+            return untested("no pair to compare")
+        n_better, unsure = compared.count(YES), compared.count(UNDECIDED)
+        text = f"{what} in {n_better} of {len(compared)} pairs"
+        text += f"; {unsure} may be chance" if unsure else ""
+        skipped = len(answers) - len(compared)
+        text += f"; {skipped} could not be compared" if skipped else ""
+        return Verdict(text, _agreement_of_pairs(n_better, unsure, len(compared)))
+
+    return judge
+
+
+def _agreement_of_pairs(n_better, unsure, total):
+    if n_better == total:
+        return YES
+    if n_better >= _MOSTLY_SHARE * total:
+        return MOSTLY
+    return UNDECIDED if n_better + unsure >= _MOSTLY_SHARE * total else NO

@@ -1,0 +1,380 @@
+"""The models that can be learned, seen alike: samples from tiles, a bank, a checkpoint.
+
+A tile is an array (C, *shift) as the image has it, masked where values are missing. A model makes
+samples of tiles in *learning values*: the working values of the first image, in which the noise of
+every image has the level ``sigma``.
+"""
+
+from __future__ import annotations
+
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy import ndimage
+
+from napari_scsc._types import Array
+from napari_scsc.cancellation import Cancellation
+from napari_scsc.data.samples import ImageSamples
+from napari_scsc.learning.plan import LearnPlan
+from napari_scsc.learning.sampler import is_complete
+from napari_scsc.model.bank import FilterBank
+from napari_scsc.model.basis import Basis, mixtures_above_noise
+from napari_scsc.model.container import reporting_damage
+from napari_scsc.model.lattice import LatticeSCSC
+from napari_scsc.model.scsc import SCSC
+from napari_scsc.model.settings import Weights
+from napari_scsc.model.threads import Executor, single_threaded
+from napari_scsc.model.updates import SampleUpdate, ZeroCodeWarning
+from napari_scsc.noise.working import WorkingValues
+
+NOISELESS_LEVEL = 1e-3  # of the range of an image: the noise that is assumed where there is none
+CODE_PRICE = 4.0  # beta of the paper's model, in noise levels
+_N_BASE, _N_FILTERS, _N_OCSC_FILTERS = 10, 64, 32
+_CODE_ITERATIONS = 60
+_SMOOTH_WIDTH = 3.0  # pixels: what is smoother than that is not coded
+
+
+@dataclass(frozen=True, slots=True)
+class LearningValues:
+    """Turns tiles of one image into learning values; can be sent to other processes.
+
+    Attributes
+    ----------
+    working : WorkingValues
+        Of the image.
+    factor : float
+        The noise level of the first image over that of this one.
+    """
+
+    working: WorkingValues
+    factor: float
+
+    @classmethod
+    def of_images(cls, working: list[WorkingValues]) -> list[LearningValues]:
+        """Those of several images."""
+        first = noise_level(working[0])
+        return [cls(w, first / noise_level(w)) for w in working]
+
+    def __call__(self, tile: Array) -> Array:
+        """A tile (C, *shift) in learning values, float32."""
+        values = self.working.to_work(np.ma.getdata(tile))
+        return values if self.factor == 1 else values * np.float32(self.factor)
+
+
+def noise_level(working: WorkingValues) -> float:
+    """The level of the noise in working values, for learning never zero."""
+    return working.sigma or NOISELESS_LEVEL
+
+
+class LearnableModel(ABC):
+    """A model while it is learned."""
+
+    @classmethod
+    @abstractmethod
+    def begin(cls, plan: LearnPlan, tiles: list[Array], sigma: float) -> LearnableModel:
+        """Begin, judging by the first tiles (C, *shift) in learning values."""
+
+    @classmethod
+    @abstractmethod
+    def resume(cls, plan: LearnPlan, path: Path) -> LearnableModel:
+        """Go on from a checkpoint."""
+
+    @staticmethod
+    @abstractmethod
+    def is_usable(tile: Array) -> bool:
+        """Whether the model can learn from a tile, which may have missing values."""
+
+    @property
+    @abstractmethod
+    def bank(self) -> FilterBank:
+        """The filters so far, over all joint values."""
+
+    @abstractmethod
+    def sampler(self, to_learning: LearningValues) -> Callable[[Array], Any]:
+        """The function that makes a sample of a tile; it can be sent to other processes."""
+
+    @abstractmethod
+    def learn(
+        self, samples: list[Any], executor: Executor, cancellation: Cancellation
+    ) -> list[SampleUpdate]:
+        """Learn from a batch of samples."""
+
+    @abstractmethod
+    def write_checkpoint(self, path: Path, notes: dict[str, Any]) -> None:
+        """Write the state, with notes."""
+
+
+def _is_known_somewhere(tile: Array) -> bool:
+    return bool((~_missing_in(tile)).any())
+
+
+def _missing_in(tile: Array) -> Array:
+    return np.asarray(np.ma.getmaskarray(tile) | ~np.isfinite(np.ma.getdata(tile)))
+
+
+# --- filters for codes on a lattice -------------------------------------------------------------
+
+
+class LatticeModel(LearnableModel):
+    """``LatticeSCSC`` of a few mixtures of the joint values."""
+
+    is_usable = staticmethod(is_complete)
+
+    def __init__(self, learner: LatticeSCSC, mixtures: Array, samples: ImageSamples) -> None:
+        self.learner = learner
+        self._mixtures = mixtures
+        self._joint, self._kind = samples.joint, samples.axes.kind
+
+    @classmethod
+    def begin(cls, plan: LearnPlan, tiles: list[Array], sigma: float) -> LatticeModel:
+        """Begin with the mixtures and the filter shape that suit the tiles."""
+        options, samples = plan.options, plan.images[0]
+        if options.bank is not None:
+            mixtures = Basis.of(options.bank).mixtures
+            bank = _mix_bank(options.bank, mixtures)
+            learner = LatticeSCSC.from_bank(bank, sigma=sigma, seed=options.seed)
+            return cls(learner, mixtures, samples)
+        shape = None if options.filter_shape is None else tuple(options.filter_shape)
+        return cls.for_tiles(
+            tiles, samples, sigma, options.seed, options.n_base, shape, plan.shortest_tile
+        )
+
+    @classmethod
+    def for_tiles(
+        cls,
+        tiles: list[Array],
+        samples: ImageSamples,
+        sigma: float,
+        seed: int,
+        n_base: int | None = None,
+        filter_shape: tuple[int, ...] | None = None,
+        shortest_tile: tuple[int, ...] | None = None,
+    ) -> LatticeModel:
+        """What suits tiles (C, *shift) in which the noise has the level ``sigma``."""
+        mixtures = mixtures_above_noise(tiles, sigma)
+        if filter_shape is None:
+            filter_shape = _filter_shape_for(tiles, mixtures, samples, sigma)
+            if shortest_tile is not None:
+                filter_shape = tuple(map(min, filter_shape, shortest_tile))
+        learner = LatticeSCSC(n_base, filter_shape, 1, sigma=sigma, seed=seed)
+        return cls(learner, mixtures, samples)
+
+    @classmethod
+    def resume(cls, plan: LearnPlan, path: Path) -> LatticeModel:
+        """Go on from a checkpoint."""
+        learner = LatticeSCSC.resume(path)
+        with reporting_damage(path):
+            mixtures = LatticeSCSC.notes(path)[1]["mixtures"]
+        return cls(learner, mixtures, plan.images[0])
+
+    @property
+    def bank(self) -> FilterBank:
+        """The filters so far, over all joint values."""
+        mixed = self.learner.bank
+        return FilterBank(
+            filters=_unmix_filters(mixed.filters, self._mixtures, self._joint),
+            n_joint=len(self._joint),
+            info={**mixed.info, "kind": self._kind},
+        )
+
+    def sampler(self, to_learning: LearningValues) -> Callable[[Array], Any]:
+        """Mixes the joint values of a tile."""
+        return partial(_mix_tile, to_learning=to_learning, mixtures=self._mixtures)
+
+    def mix(self, values: Array) -> Array:
+        """A sample of a tile (C, *shift) that is in learning values already."""
+        return np.tensordot(self._mixtures, values, axes=1)
+
+    def learn(
+        self, samples: list[Any], executor: Executor, cancellation: Cancellation
+    ) -> list[SampleUpdate]:
+        """Learn from a batch of samples."""
+        return self.learner.learn_batch(samples, executor, cancellation)
+
+    def write_checkpoint(self, path: Path, notes: dict[str, Any]) -> None:
+        """Write the state and the mixtures, with notes."""
+        self.learner.checkpoint(path, notes, {"mixtures": self._mixtures})
+
+
+def _mix_tile(tile: Array, *, to_learning: LearningValues, mixtures: Array) -> Array:
+    with single_threaded():
+        return np.tensordot(mixtures, to_learning(tile), axes=1)
+
+
+def patch_shape(shift: tuple[int, ...], n_mixtures: int, noisy: bool) -> tuple[int, ...]:
+    """Lengths of the filters on the shift axes; ``noisy``: the noise is stronger than the signal.
+
+    About 50 to 100 values a patch, whatever the number of dimensions: fewer cannot tell signal
+    from noise, more have no similar neighbours.
+    """
+    wanted: tuple[int, ...]
+    if len(shift) == 1:
+        wanted = (max(4, 32 // n_mixtures),)
+    elif len(shift) == 2:
+        side = {1: 10 if noisy else 8, 2: 6, 3: 5, 4: 5, 5: 4}.get(n_mixtures, 3)
+        wanted = (side, side)
+    else:
+        wanted = {1: (4, 5, 5), 2: (3, 4, 4), 3: (2, 4, 4)}.get(n_mixtures, (2, 3, 3))
+    # A small image needs several places for a patch, or there is nothing to compare it with.
+    return tuple(min(max(2, n // 2), w) for n, w in zip(shift, wanted, strict=True))
+
+
+def _filter_shape_for(
+    tiles: list[Array], mixtures: Array, samples: ImageSamples, sigma: float
+) -> tuple[int, ...]:
+    spread = float(np.mean([np.var(np.tensordot(mixtures[0], tile, axes=1)) for tile in tiles]))
+    noisy = sigma**2 > max(spread - sigma**2, 0)
+    patch = patch_shape(samples.shift, len(mixtures), noisy)
+    return tuple(min(p, *(tile.shape[1 + i] for tile in tiles)) for i, p in enumerate(patch))
+
+
+def _unmix_filters(filters: Array, mixtures: Array, joint: tuple[int, ...]) -> Array:
+    """Filters (R, k, *support) of mixtures as filters (R, *joint, *support)."""
+    full = np.einsum("kc,rk...->rc...", mixtures, filters)
+    return np.asarray(full.reshape(len(filters), *joint, *filters.shape[2:]), np.float32)
+
+
+def _mix_bank(bank: FilterBank, mixtures: Array) -> FilterBank:
+    """The bank (R, *joint, *support) with filters (R, k, *support) of the mixtures."""
+    values = bank.filters.reshape(bank.n_base, -1, *bank.support)
+    mixed = np.einsum("kc,rc...->rk...", mixtures, values).astype(np.float32)
+    return FilterBank(mixed, 1, info=bank.info)
+
+
+# --- the paper's filters ------------------------------------------------------------------------
+
+
+class PaperModel(LearnableModel):
+    """``SCSC`` of tiles without their smooth part, the smaller ones padded."""
+
+    is_usable = staticmethod(_is_known_somewhere)
+    weights: ClassVar[Weights] = "sample"
+
+    def __init__(self, learner: SCSC, plan: LearnPlan) -> None:
+        self.learner = learner
+        self._joint, self._kind = plan.images[0].joint, plan.images[0].axes.kind
+        self._longest = plan.longest_tile
+        self._name = plan.options.model
+        self._has_masks = any(s.has_missing or not s.is_known_whole for s in plan.images)
+
+    @classmethod
+    def begin(cls, plan: LearnPlan, tiles: list[Array], sigma: float) -> PaperModel:
+        """Begin; of the tiles, only the noise counts."""
+        options = plan.options
+        beta = plan.beta
+        if beta is None:
+            beta = (CODE_PRICE if options.beta is None else options.beta) * sigma
+        if options.bank is not None:
+            return cls(SCSC.from_bank(options.bank, beta=beta), plan)
+        identity = cls.weights == "identity"
+        n_base = options.n_base or (_N_OCSC_FILTERS if identity else _N_BASE)
+        learner = SCSC(
+            n_base=n_base,
+            n_filters=n_base if identity else options.n_filters or _N_FILTERS,
+            filter_shape=options.filter_shape or code_filter_shape(plan.shortest_tile),
+            n_joint=len(plan.images[0].joint),
+            beta=beta,
+            ball=options.ball,
+            weights=cls.weights,
+            max_iter=_CODE_ITERATIONS,
+            seed=options.seed,
+        )
+        return cls(learner, plan)
+
+    @classmethod
+    def resume(cls, plan: LearnPlan, path: Path) -> PaperModel:
+        """Go on from a checkpoint."""
+        return cls(SCSC.resume(path), plan)
+
+    @property
+    def bank(self) -> FilterBank:
+        """The filters so far."""
+        found = self.learner.bank
+        return replace(found, info={**found.info, "learner": self._name, "kind": self._kind})
+
+    def sampler(self, to_learning: LearningValues) -> Callable[[Array], Any]:
+        """Takes the smooth part of a tile away."""
+        return partial(
+            _split_tile,
+            to_learning=to_learning,
+            joint=self._joint,
+            longest=self._longest,
+            has_mask=self._has_masks,
+        )
+
+    def learn(
+        self, samples: list[Any], executor: Executor, cancellation: Cancellation
+    ) -> list[SampleUpdate]:
+        """Learn from a batch of samples."""
+        with _ignore_zero_codes():
+            return self.learner.learn_batch(samples, executor, cancellation)
+
+    def write_checkpoint(self, path: Path, notes: dict[str, Any]) -> None:
+        """Write the state, with notes."""
+        self.learner.checkpoint(path, notes)
+
+
+class OCSCModel(PaperModel):
+    """The paper's predecessor: as many base filters as filters, and no weights."""
+
+    weights: ClassVar[Weights] = "identity"
+
+
+MODELS: dict[str, type[LearnableModel]] = {
+    "lattice": LatticeModel,
+    "paper": PaperModel,
+    "ocsc": OCSCModel,
+}
+
+
+@contextmanager
+def _ignore_zero_codes() -> Iterator[None]:
+    # A tile without any code is smooth: that is an answer here, not a wrong setting.
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ZeroCodeWarning)
+        yield
+
+
+def _split_tile(
+    tile: Array,
+    *,
+    to_learning: LearningValues,
+    joint: tuple[int, ...],
+    longest: tuple[int, ...],
+    has_mask: bool,
+) -> tuple[Array, Array]:
+    """The sample (*joint, *longest) of a tile, and where it is known."""
+    values, known = to_learning(tile), None
+    if has_mask:
+        known = ~_missing_in(tile)
+        values = np.where(known, values, 0).astype(np.float32)
+    _, detail, _ = split_smooth(values, known)
+    if known is None:
+        known = np.ones(detail.shape, bool)
+    padding = [(0, 0), *((0, m - n) for m, n in zip(longest, detail.shape[1:], strict=True))]
+    shape = (*joint, *longest)
+    return np.pad(detail, padding).reshape(shape), np.pad(known, padding).reshape(shape)
+
+
+def split_smooth(values: Array, known: Array | None) -> tuple[Array, Array, Array | None]:
+    """The smooth part, which the model has no filters for, the rest, and what is known."""
+    width = (0.0, *(_SMOOTH_WIDTH,) * (values.ndim - 1))
+    if known is None:
+        smooth = ndimage.gaussian_filter(values, width)
+        return smooth, values - smooth, None
+    weight = ndimage.gaussian_filter(known.astype(np.float32), width)
+    smooth = ndimage.gaussian_filter(values * known, width) / np.maximum(weight, 1e-6)
+    return smooth, (values - smooth) * known, known
+
+
+def code_filter_shape(shortest_tile: tuple[int, ...]) -> tuple[int, ...]:
+    """Lengths of the paper's filters, which are no longer than the shortest tile."""
+    wanted = {1: (16,), 2: (11, 11), 3: (5, 7, 7)}[len(shortest_tile)]
+    return tuple(map(min, wanted, shortest_tile))
