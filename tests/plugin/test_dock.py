@@ -7,6 +7,7 @@ import pytest
 from dock_tools import slow_down
 
 from napari_scsc import samples
+from napari_scsc.errors import message_of
 from napari_scsc.plugin.controller import Lane
 from napari_scsc.restore.groups import group_kernels
 
@@ -87,14 +88,15 @@ def test_result_looks_like_its_source(make_dock, noisy):
     assert "denoise(" in result.metadata["napari_scsc"]["recipe"]["script"]
 
 
-def test_second_run_updates_its_own_layer(make_dock, noisy):
+def test_second_run_makes_a_layer_of_its_own(make_dock, noisy):
     viewer, dock = make_dock(noisy, name="nuclei")
     dock.quality = "fast"
     for strength in (1.0, 1.5):
         dock.strength = strength
         dock.denoise()
         assert dock.wait(60)
-    assert [layer.name for layer in viewer.layers] == ["nuclei", "nuclei · denoised"]
+    names = [layer.name for layer in viewer.layers]
+    assert names == ["nuclei", "nuclei · denoised", "nuclei · denoised [1]"]
 
 
 def test_script_gives_the_same_bits(make_dock, noisy):
@@ -155,7 +157,9 @@ def test_failure_is_said_and_leaves_the_dock_ready(make_dock, noisy, monkeypatch
     dock.denoise()
     assert dock.wait(10)
     assert "no" in dock.message
-    assert any("napari-scsc: no" in n.message for n in notification_manager.records)
+    assert any(
+        f"napari-scsc: {message_of(error)}" in n.message for n in notification_manager.records
+    )
     assert dock.foot.restore_button.isEnabled()
     np.testing.assert_array_equal(viewer.layers["nuclei"].data, before)
 

@@ -10,12 +10,9 @@ import pytest
 import xarray
 import zarr
 from dock_tools import (
-    complaints,
     finish,
-    is_ready,
     noisy_cells,
     run_script,
-    set_preferences,
     slow_down,
 )
 
@@ -189,56 +186,6 @@ def test_missing_values_of_the_source_stay_missing_there(make_light_dock):
     np.testing.assert_array_equal(image, before)
 
 
-def test_residual_is_what_was_taken_away_and_one_layer_only(make_light_dock):
-    image = noisy_cells((48, 56))
-    viewer, dock = make_light_dock(image, name="mine", **looks_for("image"))
-    dock.quality, dock.residual = "fast", True
-    for strength in (1.0, 1.5):
-        dock.strength = strength
-        dock.denoise()
-        finish(dock)
-        names = [layer.name for layer in viewer.layers]
-        assert names == ["mine", "mine · denoised", "mine · residual"]
-        residual = viewer.layers["mine · residual"]
-        result = viewer.layers["mine · denoised"]
-        np.testing.assert_array_equal(
-            residual.data, image.astype(np.float32) - result.data.astype(np.float32)
-        )
-        assert residual.data.dtype == np.float32
-        assert not residual.visible
-    where, there = seen(viewer.layers["mine"]), seen(residual)
-    own = ("colormap", "contrast_limits")
-    assert_same_looks({k: v for k, v in where.items() if k not in own}, there)
-    low, high = residual.contrast_limits
-    assert low == -high
-    assert dock.sources == ["mine"]
-
-
-def test_second_run_updates_its_own_layer_wherever_the_source_is_now(make_light_dock):
-    image = noisy_cells()
-    viewer, dock = make_light_dock(image, name="mine")
-    dock.quality = "fast"
-    dock.denoise()
-    finish(dock)
-    result = viewer.layers["mine · denoised"]
-    result.colormap = "viridis"
-    viewer.layers.selection = {viewer.layers["mine"]}
-    viewer.layers["mine"].name = "called otherwise"
-    viewer.layers["called otherwise"].scale = (0.5, 0.5)
-    dock.strength = 2.0
-    dock.denoise()
-    finish(dock)
-    assert len(viewer.layers) == 2
-    assert result in viewer.layers
-    bank = dock.bank
-    np.testing.assert_array_equal(
-        result.data, denoise(image, bank=bank, quality="fast", strength=2.0)
-    )
-    assert result.metadata["napari_scsc"]["recipe"]["strength"] == 2.0
-    assert result.colormap.name == "viridis"
-    np.testing.assert_allclose(result.scale, (0.5, 0.5))
-
-
 def test_denoising_and_filling_have_a_layer_each(make_light_dock):
     image = noisy_cells()
     viewer, dock = make_light_dock(image, name="mine")
@@ -254,7 +201,137 @@ def test_denoising_and_filling_have_a_layer_each(make_light_dock):
     assert names == ["mine", "holes", "mine · denoised", "mine · filled"]
 
 
-def test_failed_second_run_brings_the_former_result_back(make_light_dock, monkeypatch):
+# --- nothing is overwritten -----------------------------------------------------------------------
+
+
+def names(viewer):
+    return [layer.name for layer in viewer.layers]
+
+
+def duplicate(viewer, layer):
+    """As napari does it: another layer with copies of the data and the metadata."""
+    from napari.layers._layer_actions import _duplicate_layer
+
+    viewer.layers.selection = {layer}
+    _duplicate_layer(viewer.layers)
+    return viewer.layers[viewer.layers.index(layer) + 1]
+
+
+def test_second_run_has_a_layer_of_its_own_and_leaves_the_first_alone(make_light_dock):
+    image = noisy_cells()
+    viewer, dock = make_light_dock(image, name="mine")
+    dock.quality = "fast"
+    dock.denoise()
+    finish(dock)
+    first = viewer.layers["mine · denoised"]
+    former, recipe = first.data.copy(), copy.deepcopy(first.metadata)
+    viewer.layers["mine"].scale = (0.5, 0.5)
+    dock.strength = 2.0
+    dock.denoise()
+    finish(dock)
+    assert names(viewer) == ["mine", "mine · denoised", "mine · denoised [1]"]
+    second = viewer.layers["mine · denoised [1]"]
+    assert dock.result is second
+    assert "mine · denoised [1]" in dock.message
+    expected = denoise(image, bank=dock.bank, quality="fast", strength=2.0)
+    np.testing.assert_array_equal(second.data, expected)
+    np.testing.assert_allclose(second.scale, (0.5, 0.5))
+    assert second.metadata["napari_scsc"]["recipe"]["strength"] == 2.0
+    np.testing.assert_array_equal(first.data, former)
+    np.testing.assert_allclose(first.scale, (1, 1))
+    assert first.metadata == recipe
+
+
+@pytest.mark.parametrize("change", ["renamed", "duplicated", "painted over"])
+def test_result_that_the_user_keeps_survives_the_next_run(make_light_dock, change):
+    viewer, dock = make_light_dock(noisy_cells(), name="mine")
+    dock.quality = "fast"
+    dock.denoise()
+    finish(dock)
+    kept = viewer.layers["mine · denoised"]
+    if change == "renamed":
+        kept.name = "the good one"
+    elif change == "duplicated":
+        kept = duplicate(viewer, kept)
+    else:
+        kept.data[:10] = 0
+    before, called = kept.data.copy(), kept.name
+    dock.strength = 2.0
+    dock.denoise()
+    finish(dock)
+    assert kept in viewer.layers
+    assert kept.name == called
+    np.testing.assert_array_equal(kept.data, before)
+    assert dock.result is not kept
+
+
+def test_name_that_the_user_gives_while_a_result_fills_is_kept(make_light_dock, qtbot, monkeypatch):
+    slow_down(monkeypatch)
+    _, dock = make_light_dock(noisy_cells(), name="mine")
+    dock.denoise()
+    qtbot.waitUntil(lambda: dock.result is not None, timeout=5000)
+    dock.result.name = "look at the corner"
+    dock.stop()
+    finish(dock, 10)
+    assert dock.result.name == "look at the corner"
+
+
+@pytest.mark.parametrize("change", ["renamed", "duplicated"])
+def test_preview_that_the_user_keeps_survives_the_next_one_and_a_restoration(
+    make_light_dock, change
+):
+    viewer, dock = make_light_dock(noisy_cells(), name="mine")
+    dock.preview()
+    finish(dock)
+    kept = viewer.layers["mine · preview"]
+    if change == "renamed":
+        kept.name = "gentle"
+    else:
+        kept = duplicate(viewer, kept)
+    before, called = kept.data.copy(), kept.name
+    dock.strength = 2.0
+    dock.preview()
+    finish(dock)
+    assert dock.result is not kept
+    assert kept.name == called
+    np.testing.assert_array_equal(kept.data, before)
+    dock.quality = "fast"
+    dock.denoise()
+    finish(dock)
+    assert names(viewer) == ["mine", called, "mine · denoised"]
+    np.testing.assert_array_equal(kept.data, before)
+
+
+def test_preview_of_an_earlier_dock_is_replaced(make_light_dock):
+    from napari_scsc.plugin.dock import Dock
+
+    viewer, dock = make_light_dock(noisy_cells(), name="mine")
+    dock.preview()
+    finish(dock)
+    dock.close()
+    again = Dock(viewer)
+    again.preview()
+    finish(again)
+    assert names(viewer) == ["mine", "mine · preview"]
+    again.close()
+
+
+def test_failed_preview_brings_the_one_before_back(make_light_dock, monkeypatch):
+    viewer, dock = make_light_dock(noisy_cells(), name="mine")
+    dock.preview()
+    finish(dock)
+    preview = viewer.layers["mine · preview"]
+    former, recipe = preview.data.copy(), copy.deepcopy(preview.metadata)
+    slow_down(monkeypatch, RuntimeError("not this time"))
+    dock.preview()
+    finish(dock)
+    assert "not this time" in dock.message
+    np.testing.assert_array_equal(preview.data, former)
+    assert preview.metadata == recipe
+    assert names(viewer) == ["mine", "mine · preview"]
+
+
+def test_failed_second_run_leaves_the_former_result_alone(make_light_dock, monkeypatch):
     viewer, dock = make_light_dock(noisy_cells(), name="mine")
     dock.quality = "fast"
     dock.denoise()
@@ -268,10 +345,10 @@ def test_failed_second_run_brings_the_former_result_back(make_light_dock, monkey
     assert "not this time" in dock.message
     np.testing.assert_array_equal(result.data, former)
     assert result.metadata == recipe
-    assert [layer.name for layer in viewer.layers] == ["mine", "mine · denoised"]
+    assert names(viewer) == ["mine", "mine · denoised", "mine · denoised, partial"]
 
 
-def test_stopped_result_is_called_partial_until_a_run_is_complete(
+def test_stopped_result_is_called_partial_and_a_complete_one_is_not(
     make_light_dock, qtbot, monkeypatch
 ):
     viewer, dock = make_light_dock(noisy_cells(), name="mine")
@@ -286,59 +363,33 @@ def test_stopped_result_is_called_partial_until_a_run_is_complete(
     assert dock.result.name == "mine · denoised, partial"
     dock.denoise()
     finish(dock)
-    assert [layer.name for layer in viewer.layers] == ["mine", "mine · denoised"]
+    assert names(viewer) == ["mine", "mine · denoised, partial", "mine · denoised"]
 
 
-def test_large_result_is_a_zarr_in_the_folder_with_the_same_values(
-    make_dock, monkeypatch, tmp_path
-):
-    folder = tmp_path / "large ones" / "here"
-    image = noisy_cells()
-    viewer, dock = make_dock(image, name="my cells/1", **looks_for("image"))
-    set_preferences(monkeypatch, results_folder=folder, large_result=image.nbytes)
-    monkeypatch.setattr("time.strftime", lambda *_: "20260101-120000")
-    dock.quality = "fast"
-    dock.denoise()
-    finish(dock)
-    result = dock.result
-    assert isinstance(result.data, zarr.Array)
-    expected = denoise(image, quality="fast")
-    np.testing.assert_array_equal(result.data[...], expected)
-    assert_same_looks(seen(viewer.layers["my cells/1"]), seen(result))
-    (path,) = folder.iterdir()
-    np.testing.assert_array_equal(zarr.open_array(path)[...], expected)
-
-    dock.strength = 2.0
-    dock.denoise()
-    finish(dock)
-    np.testing.assert_array_equal(zarr.open_array(path)[...], expected)
-    expected = denoise(image, bank=dock.bank, quality="fast", strength=2.0)
-    np.testing.assert_array_equal(dock.result.data[...], expected)
-    assert len(viewer.layers) == 2
-
-    set_preferences(monkeypatch, results_folder=folder, large_result=image.nbytes + 1)
-    dock.denoise()
-    finish(dock)
-    assert type(dock.result.data) is np.ndarray
-    np.testing.assert_array_equal(dock.result.data, expected)
-
-
-def test_folder_that_cannot_be_written_is_named_and_leaves_the_dock_ready(
-    make_light_dock, monkeypatch, tmp_path
-):
-    in_the_way = tmp_path / "file"
-    in_the_way.write_text("")
-    viewer, dock = make_light_dock(noisy_cells(), name="mine")
-    with monkeypatch.context() as patched:
-        set_preferences(patched, results_folder=in_the_way / "results", large_result=1)
-        dock.foot.restore_button.click()
+def test_residual_is_what_was_taken_away_and_one_for_each_result(make_light_dock):
+    image = noisy_cells((48, 56))
+    viewer, dock = make_light_dock(image, name="mine", **looks_for("image"))
+    dock.quality, dock.residual = "fast", True
+    for strength in (1.0, 1.5):
+        dock.strength = strength
+        dock.denoise()
         finish(dock)
-    assert str(in_the_way / "results") in dock.message
-    assert "folder" in dock.message.replace(str(tmp_path), "").lower()
-    assert len(complaints()) == 1
-    assert is_ready(dock)
-    assert len(viewer.layers) == 1
-    dock.quality = "fast"
-    dock.denoise()
-    finish(dock)
-    assert len(viewer.layers) == 2
+        residual = viewer.layers[-1]
+        np.testing.assert_array_equal(
+            residual.data, image.astype(np.float32) - dock.result.data.astype(np.float32)
+        )
+        assert residual.data.dtype == np.float32
+        assert not residual.visible
+    assert names(viewer) == [
+        "mine",
+        "mine · denoised",
+        "mine · residual",
+        "mine · denoised [1]",
+        "mine · residual [1]",
+    ]
+    where, there = seen(viewer.layers["mine"]), seen(residual)
+    own = ("colormap", "contrast_limits")
+    assert_same_looks({k: v for k, v in where.items() if k not in own}, there)
+    low, high = residual.contrast_limits
+    assert low == -high
+    assert dock.sources == ["mine"]
