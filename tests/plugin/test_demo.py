@@ -1,24 +1,33 @@
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
 import imageio.v3 as iio
 import numpy as np
+import pytest
 
 from napari_scsc import samples
 from napari_scsc.data import pictures
 
 
-def test_demo_leaves_pictures_and_the_result(tmp_path):
-    folder = tmp_path / "new" / "folder"
+def run_demo(folder, *arguments, **changed):
     done = subprocess.run(
-        [sys.executable, "-m", "napari_scsc.plugin.demo", "--headless", "--out", str(folder)],
+        [sys.executable, "-m", "napari_scsc.plugin.demo", *arguments, "--out", str(folder)],
         capture_output=True,
         text=True,
         check=False,
+        env={**os.environ, **changed},
     )
     assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_demo_leaves_pictures_and_the_result(tmp_path):
+    folder = tmp_path / "new" / "folder"
+    said = run_demo(folder, "--headless", PATH="")  # where no virtual screen is found
+    assert "no picture of the window" in said
     for name in (
         "base-filters-B.png",
         "weights-W.png",
@@ -30,6 +39,13 @@ def test_demo_leaves_pictures_and_the_result(tmp_path):
     assert denoised.dtype == np.uint16
     clean = 200 * samples.tissue((320, 320)) + 100
     assert np.sqrt(np.mean((denoised - clean) ** 2)) < 3  # the noise has a level of 6
+
+
+@pytest.mark.slow
+@pytest.mark.screen
+def test_demo_takes_a_picture_of_the_window(tmp_path):
+    run_demo(tmp_path, "--screenshot")
+    assert iio.imread(tmp_path / "napari.png")[..., :3].std() > 10
 
 
 def test_sample_is_the_same_everywhere_and_in_range():

@@ -117,12 +117,12 @@ def test_ten_cycles_leave_no_threads_widgets_or_callbacks(
     before, threads, widgets = others(viewer), threads_at_work(), widgets_of_ours()
     for cycle in range(10):
         gone = open_start_pause_resume_and_close(viewer, qtbot, stop_first=cycle % 2 == 1)
+        del viewer.layers[1:]
     qtbot.waitUntil(lambda: threads_at_work() == threads, timeout=5000)
     qtbot.waitUntil(lambda: QThreadPool.globalInstance().activeThreadCount() == 0, timeout=5000)
     delete_what_is_to_be_deleted()
     assert gone() is None
     assert not [w for w in widgets_of_ours() if not any(w is other for other in widgets)]
-    viewer.layers.remove(viewer.layers[-1])
     assert not callbacks_of_ours(viewer)
     assert others(viewer) == before
     assert not errors_raised()
