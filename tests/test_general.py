@@ -1,8 +1,6 @@
-"""The filters that come with the package, and the first look that they give."""
+"""The first look that the filters of the package give."""
 
 from __future__ import annotations
-
-from importlib import resources
 
 import dask.array as da
 import numpy as np
@@ -23,25 +21,6 @@ def first_look(image, **options):
     found = [u for u in updates if u.stage == "look"]
     updates.close()
     return found
-
-
-@pytest.mark.parametrize("kind", GENERAL_BANK_KINDS)
-def test_filters_are_an_orthonormal_basis(kind):
-    filters = general_bank(kind).filters
-    flat = filters.reshape(len(filters), -1)
-    np.testing.assert_allclose(flat @ flat.T, np.eye(len(flat)), atol=1e-5)
-
-
-def test_they_are_small_and_say_where_they_come_from():
-    folder = resources.files("napari_scsc") / "banks"
-    assert sum(len(file.read_bytes()) for file in folder.iterdir()) < 200_000
-    for kind in GENERAL_BANK_KINDS:
-        assert "synthetic" in general_bank(kind).info["learned_from"]
-
-
-def test_other_kinds_are_refused_by_name():
-    with pytest.raises(ValueError, match=r"image.*rgb.*video"):
-        general_bank("light-field")
 
 
 @pytest.mark.parametrize("kind", GENERAL_BANK_KINDS)

@@ -1,4 +1,4 @@
-"""Wrong arguments fail at the door: naming the argument, what was given and what is allowed."""
+"""Checks of arguments: each raises a ``UserError`` that says what was given and what is allowed."""
 
 from __future__ import annotations
 
@@ -10,20 +10,22 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from napari_scsc._types import Array
+from napari_scsc.errors import UserError, UserTypeError
 
 
-def check_int(name: str, value: Any, least: int, most: int | None = None) -> int:
-    """Return ``value`` as an int within the limits, or raise."""
+def check_int(argument: str, value: Any, least: int, most: int | None = None) -> int:
+    """Return ``value`` as an int between ``least`` and ``most``, both allowed, or raise."""
     limits = f"from {least} on" if most is None else f"from {least} to {most}"
+    refusal = f"must be a whole number {limits}, but is {value!r}"
     if isinstance(value, bool) or not isinstance(value, int | np.integer):
-        raise TypeError(f"{name} must be a whole number {limits}, but is {value!r}")
+        raise UserTypeError(refusal, argument=argument)
     if value < least or (most is not None and value > most):
-        raise ValueError(f"{name} must be a whole number {limits}, but is {value!r}")
+        raise UserError(refusal, argument=argument)
     return int(value)
 
 
 def check_float(
-    name: str,
+    argument: str,
     value: Any,
     *,
     above: float = -math.inf,
@@ -39,81 +41,94 @@ def check_float(
     if below < math.inf:
         allowed += f" and below {below:g}"
     if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
-        raise TypeError(f"{name} must be a number, {allowed}, but is {value!r}")
+        raise UserTypeError(f"must be a number, {allowed}, but is {value!r}", argument=argument)
     try:
         number = float(value)
     except OverflowError:
         number = math.inf
     if not math.isfinite(number) or number <= above or number < least or number >= below:
-        raise ValueError(f"{name} must be {allowed}, but is {value!r:.40}")
+        raise UserError(f"must be {allowed}, but is {value!r:.40}", argument=argument)
     return number
 
 
-def check_choice(name: str, value: Any, allowed: Sequence[str]) -> str:
+def check_choice(argument: str, value: Any, allowed: Sequence[str]) -> str:
     """Return ``value`` if it is one of the allowed words, or raise."""
     if not isinstance(value, str) or value not in allowed:
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}, but is {value!r}")
+        words = ", ".join(map(repr, allowed))
+        raise UserError(f"must be one of {words}, but is {value!r}", argument=argument)
     return value
 
 
 def check_sample(
     x: Any, n_joint: int, n_shift: int, mask: Any = None, dtype: DTypeLike = np.float32
 ) -> tuple[Array, Array | None]:
-    """Return a sample and its mask as arrays, checked; neither is ever written to.
+    """Return a sample (*joint, *shift) and its mask as arrays, or raise.
 
-    ``mask`` is True where the sample was measured; it has the shape of the sample or of its shift
-    axes. Values where it is False are not looked at. ``dtype`` is that of the computation.
+    The arrays can be the user's own: nobody may write to them.
+
+    Parameters
+    ----------
+    x : array_like, (*joint, *shift)
+        The sample; a masked array brings its mask along.
+    n_joint, n_shift : int
+        How many joint axes it must have, and how many shift axes after them.
+    mask : array_like of bool, (*joint, *shift) or (*shift), optional
+        True where the sample was measured. Values where it is False are not looked at.
+    dtype : dtype
+        Precision of the computation, which limits how large the values can be.
     """
     if isinstance(x, np.ma.MaskedArray):
         if mask is not None:
-            raise ValueError("the sample is a masked array already: pass its data with the mask")
+            raise UserError(
+                "the sample is a masked array already", remedy="pass its data with the mask"
+            )
         x, mask = x.data, ~np.ma.getmaskarray(x)
     array = np.asarray(x)
     if array.dtype.kind not in "fiu":
-        raise TypeError(
+        raise UserTypeError(
             f"a sample must hold real numbers (integer or float), but has the type {array.dtype}"
         )
     if array.ndim != n_joint + n_shift:
-        raise ValueError(
+        raise UserError(
             f"a sample must have {n_joint + n_shift} axes ({n_joint} joint, then {n_shift} shift), "
             f"but has the shape {array.shape}"
         )
     if array.size == 0:
-        raise ValueError(f"the sample is empty: its shape is {array.shape}")
-    known = None if mask is None else _mask(mask, array.shape, array.shape[n_joint:])
-    measured = array if known is None else np.where(known, array, array.dtype.type(0))
-    if not _all_finite(measured):
-        raise ValueError(
-            "the sample holds NaN or infinite values: pass a mask that is False there"
-            if known is None
-            else "the sample holds NaN or infinite values where its mask is True"
-        )
-    # Squares of values are summed: they must not overflow.
-    largest = max(abs(float(measured.max())), abs(float(measured.min())))
-    limit = float(np.finfo(np.dtype(dtype)).max) ** 0.5 * 1e-4
-    if largest > limit:
-        raise ValueError(
-            f"the sample holds values up to {largest:.3g}, and {np.dtype(dtype)} takes up to "
-            f"{limit:.0e}: if they mark missing data, pass a mask that is False there"
-        )
+        raise UserError(f"the sample is empty: its shape is {array.shape}")
+    known = None if mask is None else _check_mask(mask, array.shape, array.shape[n_joint:])
+    _check_values(array, known, np.dtype(dtype))
     return array, known
 
 
-def _mask(mask: Any, full: tuple[int, ...], shift: tuple[int, ...]) -> Array:
+def _check_values(array: Array, known: Array | None, dtype: np.dtype[Any]) -> None:
+    """Refuse measured values that are not finite, or whose squares could overflow when summed."""
+    remedy = "pass a mask that is False there"
+    measured = array if known is None else np.where(known, array, array.dtype.type(0))
+    if measured.dtype.kind == "f" and not np.isfinite(measured).all():
+        if known is not None:
+            raise UserError("the sample holds NaN or infinite values where its mask is True")
+        raise UserError("the sample holds NaN or infinite values", remedy=remedy)
+    largest = max(abs(float(measured.max())), abs(float(measured.min())))
+    limit = float(np.finfo(dtype).max) ** 0.5 * 1e-4
+    if largest > limit:
+        raise UserError(
+            f"the sample holds values up to {largest:.3g}, and {dtype} takes up to {limit:.0e}",
+            remedy=f"if they mark missing data, {remedy}",
+        )
+
+
+def _check_mask(mask: Any, full: tuple[int, ...], shift: tuple[int, ...]) -> Array:
+    """Return the mask of a sample as a bool array of one of the two shapes, or raise."""
     known = np.asarray(mask)
     if known.shape not in (full, shift):
-        raise ValueError(
-            f"the mask has the shape {known.shape}, but the sample {full}: "
-            f"allowed are {full}" + (f" and {shift}" if shift != full else "")
+        raise UserError(
+            f"the mask has the shape {known.shape}, but the sample {full}",
+            remedy=f"allowed are {full}" + (f" and {shift}" if shift != full else ""),
         )
     if known.dtype != bool:
         if known.dtype.kind not in "fiu" or not np.isin(known, (0, 1)).all():
-            raise ValueError("the mask must hold True (measured) and False (missing), or 1 and 0")
+            raise UserError("the mask must hold True (measured) and False (missing), or 1 and 0")
         known = known.astype(bool)
     if not known.any():
-        raise ValueError("the mask is False everywhere: nothing was measured")
+        raise UserError("the mask is False everywhere: nothing was measured")
     return known
-
-
-def _all_finite(array: Array) -> bool:
-    return array.dtype.kind != "f" or bool(np.isfinite(array).all())

@@ -356,17 +356,18 @@ KILLED = """
 import sys, time
 import numpy as np
 from napari_scsc import FilterBank, encode
-from napari_scsc.restore import blocks, paper
+from napari_scsc.restore import paper
+from napari_scsc.run.blocks import BlockRun
 
-paper._TILE, paper._OVERLAP = {tile}, {overlap}
-record = blocks.Run.record
+paper.CODE_TILE_SIDES, paper._OVERLAPS = {tile}, {overlap}
+record = BlockRun.record
 
 def slowly(run, *what):
     record(run, *what)
     print("block", flush=True)
     time.sleep(0.2)
 
-blocks.Run.record = slowly
+BlockRun.record = slowly
 if __name__ == "__main__":
     encode(np.load("image.npy"), FilterBank.load("bank.scsc"), out="a.zarr", kind="image", n_jobs=1)
 """

@@ -18,6 +18,7 @@ from napari_scsc import (
     denoise,
     estimate_noise,
     iter_denoise,
+    learn,
     samples,
 )
 from napari_scsc.run.updates import Finished, FirstLook, NoiseFound, RegionRestored, TileLearned
@@ -161,8 +162,10 @@ def test_stronger_is_smoother_and_gentler_keeps_more():
 
 def test_strength_scales_the_noise_level():
     _, y = noisy()
+    bank = learn(y, kind="image", sigma=0.1)
     np.testing.assert_array_equal(
-        denoise_alone(y, sigma=0.1, strength=0.5), denoise_alone(y, sigma=0.05)
+        denoise_alone(y, sigma=0.1, strength=0.5, bank=bank),
+        denoise_alone(y, sigma=0.05, bank=bank),
     )
 
 
@@ -393,7 +396,7 @@ def test_tiled_equals_untiled_but_for_a_fraction_of_the_noise(kind, monkeypatch)
     whole = update.result
     monkeypatch.setattr("napari_scsc.restore.groups.passes.MAX_TILE_MEMORY", 1 << 12)
     updates = list(iter_denoise(y, **options, bank=update.bank, n_jobs=1))
-    regions = {str(u.region) for u in updates if u.region is not None}
+    regions = {str(u.region) for u in updates if isinstance(u, RegionRestored)}
     assert len(regions) > 3
     tiled = updates[-1].result
     assert np.sqrt(np.mean((tiled - whole) ** 2)) < 0.1 * sigma
@@ -404,8 +407,8 @@ def test_no_seam_shows_where_tiles_meet(small_tiles):
     sigma, shape = 0.1, (150, 150)
     y = 0.5 + sigma * white(shape)  # nothing but noise: any line is a seam
     updates = list(iter_denoise(y, sigma=sigma, n_jobs=1))
-    rows = sorted({u.region[0].start for u in updates if u.region} - {0})
-    ends = sorted({u.region[0].stop for u in updates if u.region} - {shape[0]})
+    rows = sorted({u.region[0].start for u in updates if isinstance(u, RegionRestored)} - {0})
+    ends = sorted({u.region[0].stop for u in updates if isinstance(u, RegionRestored)} - {shape[0]})
     assert rows
     assert ends
     result = updates[-1].result
@@ -930,5 +933,5 @@ def test_noise_beyond_the_range_of_the_image_is_remarked_upon():
 
 @pytest.mark.parametrize("out", [None, np.zeros((64, 64))])
 def test_resuming_nothing_is_refused(out):
-    with pytest.raises(ValueError, match="say which one"):
+    with pytest.raises(ValueError, match="name the file, out="):
         denoise(np.zeros((64, 64)), out=out, resume=True)

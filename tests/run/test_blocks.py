@@ -45,14 +45,14 @@ def grid_of(image):
     from napari_scsc.data.samples import open_samples
     from napari_scsc.noise.model import Noise
     from napari_scsc.noise.working import WorkingValues
-    from napari_scsc.restore.denoise import Denoiser
+    from napari_scsc.restore.denoise import TileDenoiser
 
     source = open_samples(image, None, None, PRESETS["image"])
     noise = Noise(100.0, 0.0, 1e4, False, True, ())
     from napari_scsc import learn
 
     bank = learn([image], kind="image", sigma=100)
-    restorer = Denoiser.of(bank, source, WorkingValues(source, noise), 0.05, "fast", 70_000_000)
+    restorer = TileDenoiser.of(bank, source, WorkingValues(source, noise), 0.05, "fast", 70_000_000)
     return BlockGrid.of(source, restorer)
 
 

@@ -290,7 +290,7 @@ def test_run_is_cancelled_though_the_scheduler_does_not_answer(head, volume, ban
 def test_workers_without_memory_end_a_run_that_can_be_resumed(
     share, volume, bank, expected, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(ClusterExecutor, "_LOOK", 1.0)
+    monkeypatch.setattr(ClusterExecutor, "_SECONDS_BETWEEN_LOOKS", 1.0)
     out, folder = tmp_path / "a.zarr", tmp_path / "a.zarr.partial"
     hungry = Stored(volume, seconds=1, share=share, folder=folder)
     with (

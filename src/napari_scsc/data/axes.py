@@ -1,15 +1,18 @@
-"""Which axis is shift, joint or sample: presets, and guesses from labels, names and shapes."""
+"""What the axes of an array are: the role of each, presets a kind of data, and guesses."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from napari_scsc._types import Array
+from napari_scsc.checks import check_choice
+from napari_scsc.choices import KINDS
+from napari_scsc.errors import Remedy, UserError
 
 Role = Literal["shift", "joint", "sample"]
 
@@ -25,8 +28,17 @@ class Axes:
     labels : tuple of str
         One letter or word an axis.
     roles : tuple of {"shift", "joint", "sample"}
-        Filters slide along a shift axis, span a joint axis whole, and know nothing of each other
-        along a sample axis.
+        Filters slide along a shift axis and span a joint axis whole. Along a sample axis lie
+        samples that are restored each by itself.
+
+    Examples
+    --------
+    Colours are joint, and come last here; what works on samples wants them first.
+
+    >>> import numpy as np
+    >>> axes = Axes("rgb", ("y", "x", "c"), ("shift", "shift", "joint"))
+    >>> axes.to_samples(np.zeros((64, 48, 3))).shape
+    (3, 64, 48)
     """
 
     kind: str
@@ -35,10 +47,12 @@ class Axes:
 
     def __post_init__(self) -> None:
         if len(self.labels) != len(self.roles):
-            raise ValueError(f"{len(self.labels)} labels for {len(self.roles)} axes")
+            raise UserError(
+                f"are {len(self.labels)} for {len(self.roles)} roles", argument="labels"
+            )
         n_shift = self.roles.count("shift")
         if not 1 <= n_shift <= 4:
-            raise ValueError(f"filters need 1 to 4 axes to slide along, but {n_shift} were given")
+            raise UserError(f"filters need 1 to 4 axes to slide along, but {n_shift} were given")
 
     def order(self) -> tuple[int, ...]:
         """Positions of the axes with sample axes first, then joint, then shift axes."""
@@ -50,7 +64,7 @@ class Axes:
         )
 
     def to_samples(self, array: Array) -> Array:
-        """View of the array as (sample..., joint..., shift...); ``from_samples`` undoes it."""
+        """View of the array as (*sample, *joint, *shift); ``from_samples`` undoes it."""
         return array.transpose(self.order())
 
     def from_samples(self, array: Array) -> Array:
@@ -62,60 +76,52 @@ class Axes:
         return self.roles.count(role)
 
 
-def _axes(kind: str, letters: str, roles: str) -> Axes:
-    names: dict[str, Role] = {"s": "shift", "j": "joint", "n": "sample"}
-    return Axes(kind, tuple(letters), tuple(names[r] for r in roles))
+class _Kind(NamedTuple):
+    """One row of ``_KINDS``."""
 
+    labels: str  # one letter an axis, in napari's order
+    roles: str  # one letter an axis: s for shift, j for joint, n for sample
+    words: tuple[str, ...] = ()  # in the name of a file or layer, these tell the kind
+
+
+# Each kind of ``choices.KINDS``. Words are looked for from top to bottom: a "time-lapse movie" is
+# a time-lapse, so that kinds with more particular words stand first.
+_KINDS = {
+    "image": _Kind("yx", "ss"),
+    "rgb": _Kind("yxc", "ssj"),
+    "light-field": _Kind(
+        "uvyx", "jjss", ("light field", "lightfield", "light-field", "lytro", "lenslet")
+    ),
+    "multispectral": _Kind("cyx", "jss", ("multispectral", "hyperspectral", "spectral", "bands")),
+    "time-lapse": _Kind("tyx", "nss", ("time lapse", "timelapse", "time-lapse")),
+    "video": _Kind("tyx", "sss", ("video", "movie", "film")),
+    "stack": _Kind("zyx", "sss", ("stack", "volume", "zstack", "z-stack", "confocal", "tomogram")),
+}
+_ROLES: dict[str, Role] = {"s": "shift", "j": "joint", "n": "sample"}
 
 PRESETS = {
-    preset.kind: preset
-    for preset in (
-        _axes("image", "yx", "ss"),
-        _axes("rgb", "yxc", "ssj"),
-        _axes("video", "tyx", "sss"),
-        _axes("stack", "zyx", "sss"),
-        _axes("multispectral", "cyx", "jss"),
-        _axes("light-field", "uvyx", "jjss"),
-        _axes("time-lapse", "tyx", "nss"),
-    )
+    kind: Axes(kind, tuple(_KINDS[kind].labels), tuple(_ROLES[r] for r in _KINDS[kind].roles))
+    for kind in KINDS
 }
 """Kinds of data, each with its axes in napari's order."""
-# What labels mean, and which role such an axis has where no kind is given.
-_MEANINGS: dict[str, tuple[str, Role]] = {
-    **dict.fromkeys(("y", "row", "rows", "height"), ("y", "shift")),
-    **dict.fromkeys(("x", "column", "columns", "col", "width"), ("x", "shift")),
-    **dict.fromkeys(("z", "depth", "plane", "slice", "s"), ("z", "shift")),
-    **dict.fromkeys(("t", "time", "frame", "frames"), ("t", "shift")),
-    **dict.fromkeys(
-        (
-            "c",
-            "ch",
-            "channel",
-            "channels",
-            "band",
-            "bands",
-            "wavelength",
-            "lambda",
-            "λ",
-            "w",
-            "spectral",
-            "rgb",
-            "color",
-            "colour",
-        ),
-        ("c", "joint"),
+
+# The letter of an axis, its role where no kind is given, and the labels that files and layers have
+# for it.
+_LABELS: tuple[tuple[str, Role, str], ...] = (
+    ("y", "shift", "y row rows height"),
+    ("x", "shift", "x column columns col width"),
+    ("z", "shift", "z depth plane slice s"),
+    ("t", "shift", "t time frame frames"),
+    (
+        "c",
+        "joint",
+        "c ch channel channels band bands wavelength lambda λ w spectral rgb color colour",
     ),
-    **dict.fromkeys(("u", "view_u", "s_view"), ("u", "joint")),
-    **dict.fromkeys(("v", "view_v", "t_view"), ("v", "joint")),
-    **dict.fromkeys(("n", "p", "position", "scene", "sample", "i", "q", "m"), ("n", "sample")),
-}
-_WORDS = (
-    ("light-field", ("light field", "lightfield", "light-field", "lytro", "lenslet")),
-    ("multispectral", ("multispectral", "hyperspectral", "spectral", "bands")),
-    ("time-lapse", ("time lapse", "timelapse", "time-lapse")),
-    ("video", ("video", "movie", "film")),
-    ("stack", ("stack", "volume", "zstack", "z-stack", "confocal", "tomogram")),
+    ("u", "joint", "u view_u s_view"),
+    ("v", "joint", "v view_v t_view"),
+    ("n", "sample", "n p position scene sample i q m"),
 )
+_MEANINGS = {label: (letter, role) for letter, role, labels in _LABELS for label in labels.split()}
 
 
 def resolve(
@@ -127,7 +133,7 @@ def resolve(
     name: str = "",
     rgb: bool = False,
 ) -> Axes:
-    """Decide what the axes of an array of that shape are.
+    """Return what the axes of an array of that shape are, as said or as guessed.
 
     Parameters
     ----------
@@ -141,13 +147,26 @@ def resolve(
     labels, name, rgb
         What a guess may use: labels that may be meaningless, a name, and whether the last axis
         is known to hold colours.
+
+    Raises
+    ------
+    UserError
+        If kind, axes and shape do not fit together, or nothing tells the kind.
+
+    Examples
+    --------
+    >>> resolve((64, 64, 3)).kind
+    'rgb'
+    >>> resolve((64, 64, 31), kind="multispectral", axes="yxc").roles
+    ('shift', 'shift', 'joint')
     """
     n = len(shape)
     if isinstance(axes, Axes):
         if len(axes.labels) != n:
-            raise ValueError(
-                f"axes has {len(axes.labels)} axes ({', '.join(axes.labels)}), but the array has "
-                f"the shape {tuple(shape)}"
+            raise UserError(
+                f"has {len(axes.labels)} axes ({', '.join(axes.labels)}), but the array has "
+                f"the shape {tuple(shape)}",
+                argument="axes",
             )
         return axes
     if axes is not None:
@@ -155,15 +174,16 @@ def resolve(
     if kind is not None:
         preset = _preset(kind)
         if len(preset.labels) != n:
-            raise ValueError(
+            raise UserError(
                 f"{kind} data have {len(preset.labels)} axes ({', '.join(preset.labels)}), but the "
-                f"array has the shape {tuple(shape)}: say which is which with axes=..."
+                f"array has the shape {tuple(shape)}",
+                remedy=Remedy.NAME_AXES,
             )
         return preset
     kept = long_axes(shape)
     if len(kept) < n:
-        own = None if labels is None or len(labels) != n else [labels[i] for i in kept]
-        found = resolve([shape[i] for i in kept], labels=own, name=name, rgb=rgb)
+        kept_labels = None if labels is None or len(labels) != n else [labels[i] for i in kept]
+        found = resolve([shape[i] for i in kept], labels=kept_labels, name=name, rgb=rgb)
         return with_short_axes(found, shape)
     if labels is not None and len(labels) == n and all(_meaning(label) for label in labels):
         return _from_labels(tuple(labels), n, None, rgb)
@@ -179,7 +199,7 @@ def long_axes(shape: Sequence[int]) -> list[int]:
 
 
 def with_short_axes(found: Axes, shape: Sequence[int], labels: Sequence[str] | None = None) -> Axes:
-    """Axes of the whole array, from those of its ``long_axes``: the others are sample axes.
+    """Axes of the whole array, from those of its ``long_axes``: the others become sample axes.
 
     ``labels`` are names for all of them; a sample axis keeps its name.
     """
@@ -194,11 +214,7 @@ def with_short_axes(found: Axes, shape: Sequence[int], labels: Sequence[str] | N
 
 
 def _preset(kind: str) -> Axes:
-    try:
-        return PRESETS[kind]
-    except (KeyError, TypeError):
-        known = ", ".join(map(repr, PRESETS))
-        raise ValueError(f"kind must be one of {known}, but is {kind!r}") from None
+    return PRESETS[check_choice("kind", kind, KINDS)]
 
 
 def _meaning(label: str) -> tuple[str, Role] | None:
@@ -208,31 +224,45 @@ def _meaning(label: str) -> tuple[str, Role] | None:
 
 
 def _from_labels(labels: tuple[str, ...], n: int, kind: str | None, rgb: bool) -> Axes:
+    """Axes with these labels, of that kind or of the one that the labels tell."""
+    listed = ", ".join(labels)
     if len(labels) != n:
-        raise ValueError(f"axes names {len(labels)} axes ({', '.join(labels)}), the array has {n}")
-    meanings = [_meaning(label) for label in labels]
-    for label, meaning in zip(labels, meanings, strict=True):
+        raise UserError(f"names {len(labels)} axes ({listed}), the array has {n}", argument="axes")
+    meanings: list[tuple[str, Role]] = []
+    for label in labels:
+        meaning = _meaning(label)
         if meaning is None:
-            known = ", ".join(sorted({m for m, _ in _MEANINGS.values()}))
-            raise ValueError(f"axes: {label!r} is not known; known are {known}")
-    letters = tuple(m[0] for m in meanings if m)
+            known = ", ".join(sorted({letter for letter, _ in _MEANINGS.values()}))
+            raise UserError(
+                f"cannot be {listed}: {label!r} is not known; known are {known}", argument="axes"
+            )
+        meanings.append(meaning)
+    letters = tuple(letter for letter, _ in meanings)
     if len(set(letters)) < n:
-        raise ValueError(f"axes: {', '.join(labels)} names the same axis twice")
+        raise UserError(f"names the same axis twice: {listed}", argument="axes")
     if kind is None:
-        for preset in PRESETS.values():
-            if sorted(preset.labels) == sorted(letters) and preset.kind != "time-lapse":
-                is_colours = preset.kind == "rgb" or rgb
-                if "c" in letters and is_colours != (letters[-1] == "c"):
-                    continue
-                return _reordered(preset, letters)
-        return Axes("custom", letters, tuple(m[1] for m in meanings if m))
+        preset = _preset_with(letters, rgb)
+        if preset is None:
+            return Axes("custom", letters, tuple(role for _, role in meanings))
+        return _reordered(preset, letters)
     preset = _preset(kind)
     if sorted(preset.labels) != sorted(letters):
-        raise ValueError(
-            f"{kind} data have the axes {', '.join(preset.labels)}, but axes names "
-            f"{', '.join(labels)}"
+        raise UserError(
+            f"names {listed}, but {kind} data have the axes {', '.join(preset.labels)}",
+            argument="axes",
         )
     return _reordered(preset, letters)
+
+
+def _preset_with(letters: tuple[str, ...], rgb: bool) -> Axes | None:
+    """The kind that has exactly these axes; frames are a video unless somebody says otherwise."""
+    for preset in PRESETS.values():
+        if sorted(preset.labels) == sorted(letters) and preset.kind != "time-lapse":
+            is_colours = preset.kind == "rgb" or rgb
+            if "c" in letters and is_colours != (letters[-1] == "c"):
+                continue
+            return preset
+    return None
 
 
 def _reordered(preset: Axes, letters: tuple[str, ...]) -> Axes:
@@ -241,6 +271,7 @@ def _reordered(preset: Axes, letters: tuple[str, ...]) -> Axes:
 
 
 def _from_shape(shape: tuple[int, ...], name: str, rgb: bool) -> Axes:
+    """A guess from the lengths of the axes and the words of a name; raises where it is open."""
     n = len(shape)
     if n == 1:
         return Axes("custom", ("x",), ("shift",))
@@ -249,8 +280,8 @@ def _from_shape(shape: tuple[int, ...], name: str, rgb: bool) -> Axes:
     if n == 3 and rgb:
         return PRESETS["rgb"]
     spoken = name.lower().replace("_", " ")
-    for kind, words in _WORDS:
-        if len(PRESETS[kind].labels) == n and any(word in spoken for word in words):
+    for kind, row in _KINDS.items():
+        if len(row.labels) == n and any(word in spoken for word in row.words):
             return PRESETS[kind]
     if n == 3 and shape[2] in (3, 4) and min(shape[:2]) > 8:
         return PRESETS["rgb"]
@@ -258,13 +289,11 @@ def _from_shape(shape: tuple[int, ...], name: str, rgb: bool) -> Axes:
         return PRESETS["light-field"]
     kinds = [k for k, p in PRESETS.items() if len(p.labels) == n and k != "rgb"]
     if kinds:
-        raise ValueError(
-            f"an array of the shape {shape} can be {_either(kinds)}: say which with kind=..., "
-            "or name its axes with axes=..."
+        raise UserError(
+            f"an array of the shape {shape} can be {_either(kinds)}",
+            remedy=Remedy.SAY_KIND_OR_AXES,
         )
-    raise ValueError(
-        f"an array of the shape {shape} has no usual kind: name its axes with axes=..."
-    )
+    raise UserError(f"an array of the shape {shape} has no usual kind", remedy=Remedy.NAME_AXES)
 
 
 def _either(words: Sequence[str]) -> str:

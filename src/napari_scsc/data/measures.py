@@ -8,11 +8,12 @@ import numpy as np
 from scipy import ndimage
 
 from napari_scsc._types import Array
+from napari_scsc.errors import UserError
 
 
 def psnr(image: Array, reference: Array) -> float:
     """Peak signal-to-noise ratio in dB; the peak is the range of the reference."""
-    a, b = _same(image, reference)
+    a, b = _as_pair(image, reference)
     error = float(np.mean((a - b) ** 2))
     peak = float(np.ptp(b))
     return math.inf if error == 0 else 10 * math.log10(max(peak, 1e-300) ** 2 / error)
@@ -20,7 +21,7 @@ def psnr(image: Array, reference: Array) -> float:
 
 def ssim(image: Array, reference: Array) -> float:
     """Structural similarity (Wang 2004) over the last two axes, with a Gaussian window of 1.5."""
-    a, b = _same(image, reference)
+    a, b = _as_pair(image, reference)
     width = (0.0,) * (a.ndim - 2) + (1.5,) * min(2, a.ndim)
 
     def mean(values: Array) -> Array:
@@ -34,9 +35,10 @@ def ssim(image: Array, reference: Array) -> float:
     return float(score.mean())
 
 
-def _same(image: Array, reference: Array) -> tuple[Array, Array]:
+def _as_pair(image: Array, reference: Array) -> tuple[Array, Array]:
+    """Both in double precision; they must have the same shape."""
     if np.shape(image) != np.shape(reference):
-        raise ValueError(
+        raise UserError(
             f"the image has the shape {np.shape(image)}, the reference {np.shape(reference)}"
         )
     return np.asarray(image, np.float64), np.asarray(reference, np.float64)

@@ -1,4 +1,4 @@
-"""The door of restoration: an image of any kind as samples (C, *shift), read region by region."""
+"""ImageSamples: an image of any kind as samples (C, *shift), read region by region."""
 
 from __future__ import annotations
 
@@ -11,34 +11,40 @@ import numpy as np
 
 from napari_scsc._types import Array, Region
 from napari_scsc.data.axes import Axes, resolve
-from napari_scsc.data.image import ImageArray, MissingMask, wrap_image, wrap_mask
+from napari_scsc.data.image import ImageArray, wrap_image
+from napari_scsc.data.masks import MissingMask, wrap_mask
 from napari_scsc.data.scaling import ValueRange, measure_range
+from napari_scsc.errors import Remedy, UserError
 from napari_scsc.model.bank import FilterBank
 
-
-def check_bank(bank: FilterBank, source: ImageSamples) -> None:
-    """Refuse a bank for another kind of data."""
-    if bank.joint != source.joint or len(bank.support) != len(source.shift):
-        raise ValueError(
-            f"the bank has filters over joint axes of lengths {bank.joint} and "
-            f"{len(bank.support)} shift axes, but the image ({source.axes.kind}, shape "
-            f"{source.image.shape}) needs {source.joint} and {len(source.shift)}"
-        )
-    if any(s > n for s, n in zip(bank.support, source.shift, strict=True)):
-        raise ValueError(
-            f"the image is smaller than the filters of the bank: {source.shift} on its shift "
-            f"axes, and the filters are {bank.support}"
-        )
-
-
-_SMALLEST, _LARGEST = 1e-100, 1e100  # range of values whose squares can be computed with
-_LOOKED_AT = 1 << 26  # values of an image whose range is found by looking at all of them
-_FEWEST = 4  # points along the last two shift axes; along the others 2
+_MIN_SPAN, _MAX_SPAN = 1e-100, 1e100  # of the values: outside, their squares leave the floats
+_MAX_VALUES_MEASURED = 1 << 26  # of an image on disk, to find its range
+_VALUES_PER_MEASURED_BLOCK = 1 << 20
+_MIN_POINTS_IN_PLANE = 4  # along each of the last two shift axes
+_MIN_POINTS_ACROSS_PLANES = 2  # along each of the shift axes before them
 
 
 @dataclass(frozen=True)
 class ImageSamples:
-    """An image, with the meaning of its axes and the range of its values."""
+    """An image, with the meaning of its axes and the range of its values.
+
+    ``open_samples`` makes it; learning and restoration read from it. A sample is found by its
+    index along the sample axes. Its first axis holds the C joint values of a point, the others
+    are the shift axes, whatever the order of the axes in the image::
+
+        image    (t, y, x, c)   t sample, c joint, y and x shift
+        index    (7,)           the frame 7
+        sample   (C, y, x)
+
+    Attributes
+    ----------
+    image : ImageArray
+        What is read.
+    axes : Axes
+        The roles of its axes.
+    range : ValueRange
+        The range of its values, or of those that were looked at.
+    """
 
     image: ImageArray
     axes: Axes
@@ -46,7 +52,7 @@ class ImageSamples:
     _last: dict[str, tuple[Region, Array]] = field(default_factory=dict, repr=False, compare=False)
 
     def without_cache(self) -> ImageSamples:
-        """The same for one user: what it remembers of the last read is not for others."""
+        """The same samples with a memory of the last read of its own, for another thread."""
         return replace(self, _last={})
 
     def __getstate__(self) -> dict[str, Any]:
@@ -97,24 +103,28 @@ class ImageSamples:
 
     def read(self, index: tuple[int, ...], part: Region) -> Array:
         """Values (C, *part) of a part of a sample."""
-        return self._as_sample(self._once("values", self.region(index, part), self.image.read))
+        region = self.region(index, part)
+        return self._as_sample(self._read_once("values", region, self.image.read))
 
     def missing(self, index: tuple[int, ...], part: Region) -> Array:
         """Where a part of a sample has no value, (C, *part)."""
         region = self.region(index, part)
-        return self._as_sample(self._once("missing", region, self._missing_in))
+        return self._as_sample(self._read_once("missing", region, self._missing_in))
 
     def _missing_in(self, region: Region) -> Array:
-        values = self._once("values", region, self.image.read)
+        values = self._read_once("values", region, self.image.read)
         missing = np.isnan(values) if values.dtype.kind == "f" else np.zeros(values.shape, bool)
         if self.image.missing is not None:
             missing = missing | self.image.missing.read(region)
         return missing
 
-    def _once(self, what: str, region: Region, make: Callable[[Region], Array]) -> Array:
-        """The last part is asked for in every round of inpainting, and may be slow to read."""
+    def _read_once(self, what: str, region: Region, read: Callable[[Region], Array]) -> Array:
+        """Read a region unless it was the last one.
+
+        Every round of inpainting asks for the same region, and it may be slow to read.
+        """
         if self._last.get(what, (None,))[0] != region:
-            self._last[what] = (region, make(region))
+            self._last[what] = (region, read(region))
         return self._last[what][1]
 
     def as_image(self, values: Array) -> Array:
@@ -135,102 +145,134 @@ class ImageSamples:
 def open_samples(
     image: Any, missing: Any, kind: str | None, axes: str | Sequence[str] | Axes | None
 ) -> ImageSamples:
-    """Look at the values, and refuse what cannot be restored, in the user's words.
+    """Return an image as samples, or raise if it is none that can be restored.
 
-    Of an image that is not in memory, and large, only a part is looked at.
+    The values are looked at; of an image that is not in memory, and large, only a part of them.
+
+    Parameters
+    ----------
+    image : array
+        Of any kind that ``wrap_image`` takes.
+    missing : array or None
+        Where it has no value; see ``wrap_mask``. It can also have the shift axes of the image
+        only, wherever they are.
+    kind, axes
+        What its axes are; see ``resolve``.
     """
-    seen = wrap_image(image)
-    meaning = resolve(seen.shape, kind, axes, labels=seen.labels, name=seen.name)
+    wrapped = wrap_image(image)
+    meaning = resolve(wrapped.shape, kind, axes, labels=wrapped.labels, name=wrapped.name)
     if missing is not None:
-        seen = wrap_image(image, _missing_of(missing, seen.shape, meaning))
-    source = ImageSamples(seen, meaning, measure_range(seen, _looked_at(seen)))
-    check_lengths(source.axes, source.image.shape)
-    if source.range.n_known == 0:
-        raise ValueError("all of the image is missing: there is nothing to restore it from")
-    if source.range.has_inf:
-        raise ValueError(
-            "the image holds infinite values: mark them as missing, "
-            "as in inpaint(image, ~np.isfinite(image))"
-        )
-    width = float(source.range.high) - float(source.range.low)
-    if not (width == 0 or _SMALLEST < width < _LARGEST):
-        raise ValueError(
-            f"the values of the image span {width:.3g}: scale it to ordinary numbers first"
-        )
-    if source.range.low == source.range.high:
-        raise ValueError(
-            f"the image is constant (every value is {source.range.low:g}): nothing to restore"
-        )
-    return source
+        wrapped = wrap_image(image, _wrap_missing(missing, wrapped.shape, meaning))
+    measured = measure_range(wrapped, _regions_to_measure(wrapped))
+    check_lengths(meaning, wrapped.shape)
+    _check_range(measured)
+    return ImageSamples(wrapped, meaning, measured)
 
 
-def _looked_at(image: ImageArray) -> list[Region] | None:
-    """Which regions of a large image are looked at for its range; None: all."""
-    if image.is_in_memory or math.prod(image.shape) <= _LOOKED_AT:
+def _regions_to_measure(image: ImageArray) -> list[Region] | None:
+    """Which regions of a large image tell its range; None: all."""
+    if image.is_in_memory or math.prod(image.shape) <= _MAX_VALUES_MEASURED:
         return None
-    regions = list(image.blocks(1 << 20))
-    count = max(1, _LOOKED_AT // (1 << 20))
+    regions = list(image.blocks(_VALUES_PER_MEASURED_BLOCK))
+    count = max(1, _MAX_VALUES_MEASURED // _VALUES_PER_MEASURED_BLOCK)
     chosen = np.random.default_rng(0).permutation(len(regions))[:count]
     return [regions[i] for i in sorted(chosen)]
 
 
-def _missing_of(mask: Any, shape: tuple[int, ...], axes: Axes) -> MissingMask:
+def _wrap_missing(mask: Any, shape: tuple[int, ...], axes: Axes) -> MissingMask:
     """The mask: of the image's shape, of its last axes, or of its shift axes wherever they are."""
     shift = [i for i, role in enumerate(axes.roles) if role == "shift"]
     return wrap_mask(mask, shape, shift)
 
 
+def _check_range(measured: ValueRange) -> None:
+    """Refuse values from which nothing can be restored."""
+    if measured.n_known == 0:
+        raise UserError("all of the image is missing: there is nothing to restore it from")
+    if measured.has_inf:
+        raise UserError("the image holds infinite values", remedy=Remedy.MARK_INFINITE)
+    width = float(measured.high) - float(measured.low)
+    if not (width == 0 or _MIN_SPAN < width < _MAX_SPAN):
+        raise UserError(
+            f"the values of the image span {width:.3g}", remedy="scale it to ordinary numbers first"
+        )
+    if measured.low == measured.high:
+        raise UserError(
+            f"the image is constant (every value is {measured.low:g}): nothing to restore"
+        )
+
+
 def check_lengths(axes: Axes, shape: tuple[int, ...]) -> None:
-    """Refuse axes along which filters cannot slide."""
+    """Refuse an image with axes along which filters cannot slide."""
     n_shift = axes.count("shift")
     if n_shift > 3:
-        raise ValueError(
+        raise UserError(
             f"filters slide along up to three axes here, but {axes.kind} data of the shape "
-            f"{shape} have {n_shift}: name one of them as a sample or joint axis"
+            f"{shape} have {n_shift}",
+            remedy=Remedy.NAME_ONE_SAMPLE_AXIS,
         )
-    _check_size(axes, shape)
+    _check_plane(axes, shape)
     seen = 0
     for label, role, n in zip(axes.labels, axes.roles, shape, strict=True):
         if role == "joint" and n == 1:
-            raise ValueError(
-                f"the joint axis {label!r} has one value only (shape {shape}): "
-                "drop it, and restore the rest as it is"
+            raise UserError(
+                f"the joint axis {label!r} has one value only (shape {shape})",
+                remedy="drop it, and restore the rest as it is",
             )
         if role != "shift":
             continue
         seen += 1
-        fewest = _FEWEST if n_shift - seen < 2 else 2
-        if n < fewest:
-            raise ValueError(
+        needed = _MIN_POINTS_IN_PLANE if n_shift - seen < 2 else _MIN_POINTS_ACROSS_PLANES
+        if n < needed:
+            raise UserError(
                 f"the image is smaller than the smallest filter: axis {label!r} has {n} points "
-                f"(shape {shape}), and {fewest} are needed; drop the axis, or choose another kind"
+                f"(shape {shape}), and {needed} are needed",
+                remedy=Remedy.DROP_AXIS,
             )
 
 
-def _check_size(axes: Axes, shape: tuple[int, ...]) -> None:
+def _check_plane(axes: Axes, shape: tuple[int, ...]) -> None:
     """Refuse an image that is too small whatever its axes are taken for."""
-    slid = [
+    shift = [
         (label, n)
         for label, role, n in zip(axes.labels, axes.roles, shape, strict=True)
         if role == "shift"
     ]
-    last = slid[-2:]
-    short = [f"{label} has {n} points" for label, n in last if n < _FEWEST]
+    plane = shift[-2:]
+    short = [f"{label} has {n} points" for label, n in plane if n < _MIN_POINTS_IN_PLANE]
+    is_short = len(short) == len(shift) or (short and axes.kind == "image")
     # With more axes, those that are too short may be of another kind, such as colours.
-    if max(shape) < _FEWEST or len(short) == len(slid) or (short and axes.kind == "image"):
-        raise ValueError(
+    if max(shape) < _MIN_POINTS_IN_PLANE or is_short:
+        raise UserError(
             f"the image is too small, smaller than the smallest filter: {' and '.join(short)} "
-            f"(shape {shape}); at least {_FEWEST} points are needed along "
-            f"{' and '.join(label for label, _ in last)}"
+            f"(shape {shape}); at least {_MIN_POINTS_IN_PLANE} points are needed along "
+            f"{' and '.join(label for label, _ in plane)}"
+        )
+
+
+def check_bank(bank: FilterBank, source: ImageSamples) -> None:
+    """Refuse a bank whose filters do not fit the axes of the image."""
+    if bank.joint != source.joint or len(bank.support) != len(source.shift):
+        raise UserError(
+            f"has filters over joint axes of lengths {bank.joint} and {len(bank.support)} shift "
+            f"axes, but the image ({source.axes.kind}, shape {source.image.shape}) needs "
+            f"{source.joint} and {len(source.shift)}",
+            argument="bank",
+        )
+    if any(s > n for s, n in zip(bank.support, source.shift, strict=True)):
+        raise UserError(
+            f"the image is smaller than the filters of the bank: {source.shift} on its shift "
+            f"axes, and the filters are {bank.support}"
         )
 
 
 def draw_tiles(
     source: ImageSamples, n_values: int, most: int | None, seed: int
 ) -> Iterator[tuple[tuple[int, ...], Region]]:
-    """Places of up to ``most`` tiles of about that many values, in random order over the image.
+    """Yield the places of up to ``most`` tiles, in random order: index of a sample, and region.
 
-    They do not overlap; those of a small image cover it.
+    Each has about ``n_values`` values. They do not overlap; without a limit, ``most=None``, they
+    cover the image.
     """
     side = box_lengths(source.shift, n_values // source.n_joint)
     counts = [max(1, round(n / s)) for n, s in zip(source.shift, side, strict=True)]

@@ -1,4 +1,4 @@
-"""Range of values of an image, and the way to the working range and back."""
+"""Range of values of an image, and its linear map to the working range from 0 to 1 and back."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ from numpy.typing import DTypeLike, NDArray
 
 from napari_scsc._types import Array, Region
 from napari_scsc.data.image import ImageArray
+from napari_scsc.errors import UserError
 
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """The range of an image, and the way to the working range, where it is from 0 to 1, and back.
+    """The linear map from the range of an image to the working range, from 0 to 1, and back.
 
     Attributes
     ----------
@@ -35,7 +36,7 @@ class Scale:
                 object.__setattr__(self, name, value.item())
         # Also refuses NaN, and two finite ends that lie further apart than a float reaches.
         if not 0 <= self.high - self.low < math.inf:
-            raise ValueError(f"the values cannot range from {self.low} to {self.high}")
+            raise UserError(f"the values cannot range from {self.low} to {self.high}")
 
     @property
     def width(self) -> float:
@@ -80,7 +81,7 @@ class Scale:
                 most = min(float(np.finfo(target).max), float(np.finfo(np.float64).max))
                 return np.clip(values, -most, most, out=values).astype(target)
         if np.isnan(values).any():
-            raise ValueError(f"the result holds NaN, for which {target} has no value")
+            raise UserError(f"the result holds NaN, for which {target} has no value")
         info = np.iinfo(target)
         if not self._needs_integers(target):
             values += float(self.low)
@@ -110,7 +111,7 @@ class Scale:
 
 @dataclass(frozen=True, slots=True)
 class ValueRange:
-    """What one pass over an image finds.
+    """The range of the values of an image, and how many are missing: what one pass over it finds.
 
     Attributes
     ----------
@@ -139,9 +140,9 @@ class ValueRange:
     def scale(self) -> Scale:
         """The scale of this range; raises where values are infinite or none is known."""
         if self.n_known == 0:
-            raise ValueError("no value of the image is known: all are NaN or masked")
+            raise UserError("no value of the image is known: all are NaN or masked")
         if self.has_inf:
-            raise ValueError("the image holds infinite values")
+            raise UserError("the image holds infinite values")
         return Scale(self.low, self.high)
 
 
@@ -154,7 +155,7 @@ def measure_range(image: ImageArray, regions: Iterable[Region] | None = None) ->
 def iter_measure_range(
     image: ImageArray, regions: Iterable[Region] | None = None
 ) -> Iterator[ValueRange]:
-    """Yield, after each of the image's blocks, what was found so far; ``measure`` in steps."""
+    """Yield what was found so far after each of the image's blocks; ``measure_range`` in steps."""
     found = ValueRange()
     for region in image.blocks() if regions is None else regions:
         values = image.read(region)
@@ -182,7 +183,10 @@ def iter_measure_range(
 
 
 def floats_within(least: int, most: int) -> tuple[float, float]:
-    """The least and the largest float that lie within two integers, far apart as they are."""
+    """The least and the largest float between two integers, which floats need not be able to hold.
+
+    The integers must lie so far apart that there are such floats.
+    """
     low, high = float(least), float(most)
     return (
         low if int(low) >= least else math.nextafter(low, math.inf),

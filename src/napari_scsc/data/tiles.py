@@ -1,4 +1,4 @@
-"""Cut an array into overlapping tiles, and blend what was made of them without a seam."""
+"""Cut an array into overlapping tiles, and blend the results of the tiles without a seam."""
 
 from __future__ import annotations
 
@@ -51,12 +51,12 @@ def cut(shape: Sequence[int], size: Sequence[int], overlap: Sequence[int]) -> It
             f"shape {tuple(shape)}, size {tuple(size)} and overlap {tuple(overlap)} "
             "must have one length an axis"
         )
-    axes = [_along(n, s, o) for n, s, o in zip(shape, size, overlap, strict=True)]
+    axes = [_cut_axis(n, s, o) for n, s, o in zip(shape, size, overlap, strict=True)]
     for parts in itertools.product(*axes):
         yield Tile(tuple(region for region, _ in parts), tuple(ramp for _, ramp in parts))
 
 
-def _along(length: int, size: int, overlap: int) -> list[tuple[slice, Array]]:
+def _cut_axis(length: int, size: int, overlap: int) -> list[tuple[slice, Array]]:
     """The tiles of one axis: where each lies, and its weights, which add up to one."""
     if length < 1 or size < 1 or not 0 <= overlap < size:
         raise ValueError(
@@ -76,7 +76,7 @@ def _along(length: int, size: int, overlap: int) -> list[tuple[slice, Array]]:
 
 
 class Blend:
-    """The weighted mean of tiles, as they come and in any order.
+    """The weighted mean of tiles, taken in one after the other and in any order.
 
     Each tile moves the mean towards itself by its share of the weight so far. Where all tiles say
     the same the result is exactly that, which a division by a sum of weights would not give.

@@ -160,7 +160,7 @@ def _chunk_lengths(
     samples: ImageSamples, side: list[int], follow_chunks: bool
 ) -> list[Sequence[int]]:
     """Lengths of the chunks along each axis; where there are none, those of single tiles."""
-    image_chunks = samples.image._chunks if follow_chunks else None
+    image_chunks = samples.image.chunks if follow_chunks else None
     sides = iter(side)
     found: list[Sequence[int]] = []
     for axis, (n, role) in enumerate(zip(samples.image.shape, samples.axes.roles, strict=True)):

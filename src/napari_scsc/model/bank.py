@@ -1,4 +1,4 @@
-"""FilterBank: what was learned, and what is needed to use it elsewhere."""
+"""FilterBank: learned filters, with all that is needed to use them elsewhere."""
 
 from __future__ import annotations
 
@@ -15,16 +15,17 @@ import numpy as np
 from napari_scsc.__about__ import __version__
 from napari_scsc._types import Array
 from napari_scsc.checks import check_int
+from napari_scsc.errors import UserError, UserTypeError
 from napari_scsc.model import container
 from napari_scsc.model.container import reporting_damage
 
-_KIND = "napari-scsc filter bank"
-_VERSION = 1
+_FILE_KIND = "napari-scsc filter bank"
+_FILE_VERSION = 1
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FilterBank:
-    """Learned base filters.
+    """Learned base filters, which never change: learners make banks, restoration uses them.
 
     Parameters
     ----------
@@ -39,6 +40,18 @@ class FilterBank:
     info : mapping
         Where it comes from: version, number of samples, and what else the maker wants to keep.
         Only what JSON can hold.
+
+    Examples
+    --------
+    Two filters of 3 x 3 points over three colours:
+
+    >>> import numpy as np
+    >>> from napari_scsc import FilterBank
+    >>> bank = FilterBank(np.ones((2, 3, 3, 3), np.float32) / 27**0.5, n_joint=1)
+    >>> bank
+    FilterBank(2 filters, 3 x 3 x 3, id ...)
+    >>> bank.joint, bank.support
+    ((3,), (3, 3))
     """
 
     filters: Array
@@ -48,25 +61,29 @@ class FilterBank:
     info: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        filters = _read_only(self.filters, "filters")
-        weights = None if self.weights is None else _read_only(self.weights, "weights")
+        filters = _read_only("filters", self.filters)
+        weights = None if self.weights is None else _read_only("weights", self.weights)
         n_joint = check_int("n_joint", self.n_joint, 0)
         if not 1 <= filters.ndim - 1 - self.n_joint <= 4:
-            raise ValueError(
-                f"filters of shape {filters.shape} with n_joint={self.n_joint} leave "
-                f"{filters.ndim - 1 - self.n_joint} shift axes; allowed are 1 to 4"
+            raise UserError(
+                f"of shape {filters.shape} with n_joint={self.n_joint} leave "
+                f"{filters.ndim - 1 - self.n_joint} shift axes; allowed are 1 to 4",
+                argument="filters",
             )
         if 0 in filters.shape:
-            raise ValueError(f"filters must not be empty, but their shape is {filters.shape}")
+            raise UserError(
+                f"must not be empty, but their shape is {filters.shape}", argument="filters"
+            )
         if weights is not None and (weights.ndim != 2 or len(weights) != len(filters)):
-            raise ValueError(
-                f"weights must have the shape ({len(filters)}, K), but have {weights.shape}"
+            raise UserError(
+                f"must have the shape ({len(filters)}, K), but have {weights.shape}",
+                argument="weights",
             )
         object.__setattr__(self, "n_joint", n_joint)
         object.__setattr__(self, "filters", filters)
         object.__setattr__(self, "weights", weights)
         for name in ("settings", "info"):
-            object.__setattr__(self, name, MappingProxyType(_as_json(getattr(self, name), name)))
+            object.__setattr__(self, name, MappingProxyType(_as_json(name, getattr(self, name))))
 
     def __repr__(self) -> str:
         lengths = " x ".join(map(str, self.filters.shape[1:]))
@@ -108,12 +125,12 @@ class FilterBank:
             "settings": dict(self.settings),
             "info": {**self.info, "written_by": f"napari-scsc {__version__}"},
         }
-        container.write(path, _KIND, _VERSION, header, arrays)
+        container.write(path, _FILE_KIND, _FILE_VERSION, header, arrays)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> FilterBank:
         """Read a bank; FileFormatError says what is wrong with a file that is not one."""
-        header, arrays = container.read(path, _KIND, _VERSION)
+        header, arrays = container.read(path, _FILE_KIND, _FILE_VERSION)
         with reporting_damage(path):
             return cls(
                 filters=arrays["filters"],
@@ -124,19 +141,20 @@ class FilterBank:
             )
 
 
-def _as_json(values: Mapping[str, Any], name: str) -> dict[str, Any]:
+def _as_json(argument: str, values: Mapping[str, Any]) -> dict[str, Any]:
     """Return what will be there after saving and loading: lists for tuples, and so on."""
     try:
         return dict(json.loads(json.dumps(dict(values), allow_nan=False)))
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} must hold only what JSON can: {error}") from None
+        raise UserError(f"must hold only what JSON can: {error}", argument=argument) from None
 
 
-def _read_only(array: Array, name: str) -> Array:
+def _read_only(argument: str, array: Array) -> Array:
+    """A copy that cannot be written to, if all its values are finite floats."""
     copy = np.array(array, order="C")
     if copy.dtype not in (np.float32, np.float64):
-        raise TypeError(f"{name} must be float32 or float64, but are {copy.dtype}")
+        raise UserTypeError(f"must be float32 or float64, but are {copy.dtype}", argument=argument)
     if not np.isfinite(copy).all():
-        raise ValueError(f"{name} hold NaN or infinite values")
+        raise UserError("hold NaN or infinite values", argument=argument)
     copy.flags.writeable = False
     return copy

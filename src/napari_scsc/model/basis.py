@@ -1,4 +1,4 @@
-"""What restoration needs of a bank: its joint mixtures, and an orthonormal basis of its filters."""
+"""Basis: the joint mixtures of a bank, and an orthonormal basis of the span of its filters."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import numpy as np
 
 from napari_scsc._types import Array
 from napari_scsc.model.bank import FilterBank
-from napari_scsc.model.lattice import constant_filters
+from napari_scsc.model.lattice_patches import constant_filters
 
-_NEGLIGIBLE = 1e-3  # of the strongest: what is fainter says nothing that others do not
+_MIN_RELATIVE_STRENGTH = 1e-3  # of the strongest: what is fainter says nothing new
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Basis:
         filters = bank.filters.reshape(bank.n_base, -1, *bank.support).astype(np.float64)
         values = np.moveaxis(filters, 1, 0).reshape(filters.shape[1], -1)
         left, singular, _ = np.linalg.svd(values, full_matrices=False)
-        mixtures = left[:, singular > _NEGLIGIBLE * singular[0]].T
+        mixtures = left[:, singular > _MIN_RELATIVE_STRENGTH * singular[0]].T
         mixed = np.einsum("kc,rc...->rk...", mixtures, filters)
         if patch is None:
             patch = bank.support
@@ -96,7 +96,7 @@ def _orthonormal(vectors: Array) -> Array:
                 known = np.asarray(basis)
                 rest = rest - known.T @ (known @ rest)
         length = float(np.linalg.norm(rest))
-        if length > _NEGLIGIBLE * largest:
+        if length > _MIN_RELATIVE_STRENGTH * largest:
             basis.append(rest / length)
     return np.asarray(basis).reshape(len(basis), vectors.shape[1])
 

@@ -1,4 +1,4 @@
-"""The container of everything that we save: a zip of .npy arrays and one JSON header.
+"""The file format of banks and checkpoints: a zip of .npy arrays and one JSON header.
 
 Nothing in it can run code (no pickle), nothing in it is compressed (what is read is never larger
 than the file), and a file appears whole or not at all (written beside, then renamed).
@@ -25,8 +25,9 @@ from napari_scsc._types import Array
 from napari_scsc.errors import FileFormatError
 
 _HEADER = "header.json"
-_LARGEST_HEADER = 1 << 20
-_MOST_MEMBERS = 64
+_MAX_HEADER_BYTES = 1 << 20
+_MAX_MEMBERS = 64
+_MAX_AXES = 16
 _DTYPES = tuple(np.dtype(t) for t in ("<f4", "<f8", "<c8", "<c16"))
 
 
@@ -65,11 +66,11 @@ def read(
 ) -> tuple[dict[str, Any], dict[str, Array]]:
     """Read what ``write`` wrote, or raise FileFormatError saying what is wrong with it."""
     if Path(path).exists() and not Path(path).is_file():  # opening a pipe would wait for ever
-        raise FileFormatError(f"{os.fspath(path)}: not a file")
+        raise FileFormatError("not a file", path=path)
     with open(path, "rb") as stream:
         try:
             with zipfile.ZipFile(stream) as archive:
-                members = _members(archive, os.fstat(stream.fileno()).st_size)
+                members = _check_members(archive, os.fstat(stream.fileno()).st_size)
                 header = _read_header(archive, members, kind, version)
                 arrays = {
                     name.removesuffix(".npy"): _read_array(archive, info)
@@ -77,10 +78,10 @@ def read(
                     if name.endswith(".npy")
                 }
         except FileFormatError as error:
-            raise FileFormatError(f"{os.fspath(path)}: {error}") from None
+            raise error.about(path=os.fspath(path)) from None
         except Exception as error:  # zipfile and its codecs raise many kinds on a damaged file
             raise FileFormatError(
-                f"{os.fspath(path)}: not a readable {kind} file ({type(error).__name__}: {error})"
+                f"not a readable {kind} file ({type(error).__name__}: {error})", path=path
             ) from error
     return header, arrays
 
@@ -90,16 +91,19 @@ def reporting_damage(path: str | os.PathLike[str]) -> Iterator[None]:
     """Turn what a well-formed file with wrong contents raises into FileFormatError."""
     try:
         yield
+    except FileFormatError as error:
+        raise error.about(path=os.fspath(path)) from None
     except KeyError as error:
-        raise FileFormatError(f"{os.fspath(path)}: {error} is missing") from None
+        raise FileFormatError(f"{error} is missing", path=path) from None
     except (TypeError, ValueError, AttributeError, OverflowError) as error:
-        raise FileFormatError(f"{os.fspath(path)}: {error}") from None
+        raise FileFormatError(str(error), path=path) from None
 
 
-def _members(archive: zipfile.ZipFile, file_size: int) -> dict[str, zipfile.ZipInfo]:
+def _check_members(archive: zipfile.ZipFile, file_size: int) -> dict[str, zipfile.ZipInfo]:
+    """The members of an archive by name, if none of them can do harm."""
     infos = archive.infolist()
-    if len(infos) > _MOST_MEMBERS:
-        raise FileFormatError(f"{len(infos)} members where at most {_MOST_MEMBERS} are allowed")
+    if len(infos) > _MAX_MEMBERS:
+        raise FileFormatError(f"{len(infos)} members where at most {_MAX_MEMBERS} are allowed")
     members = {info.filename: info for info in infos}
     if len(members) < len(infos):
         raise FileFormatError("two members have the same name")
@@ -114,7 +118,7 @@ def _read_header(
     archive: zipfile.ZipFile, members: Mapping[str, zipfile.ZipInfo], kind: str, version: int
 ) -> dict[str, Any]:
     info = members.get(_HEADER)
-    if info is None or info.file_size > _LARGEST_HEADER:
+    if info is None or info.file_size > _MAX_HEADER_BYTES:
         raise FileFormatError(f"not a {kind} file: it has no usable {_HEADER}")
     header = json.loads(archive.read(info))
     if not isinstance(header, dict) or header.get("kind") != kind:
@@ -125,8 +129,8 @@ def _read_header(
         raise FileFormatError(f"its version is {found!r}")
     if found > version:
         raise FileFormatError(
-            f"written by a later napari-scsc (file version {found}, this one reads {version}): "
-            "please update napari-scsc"
+            f"written by a later napari-scsc (file version {found}, this one reads {version})",
+            remedy="please update napari-scsc",
         )
     return header
 
@@ -138,7 +142,7 @@ def _read_array(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Array:
     shape, fortran, dtype = npy.read_array_header_1_0(stream)
     if dtype not in _DTYPES or fortran:
         raise FileFormatError(f"{info.filename} holds {dtype}, which is not allowed")
-    if any(n < 0 for n in shape) or len(shape) > 16:
+    if any(n < 0 for n in shape) or len(shape) > _MAX_AXES:
         raise FileFormatError(f"{info.filename} has the shape {shape}")
     if math.prod(shape) * dtype.itemsize != info.file_size - stream.tell():
         raise FileFormatError(f"{info.filename} does not have the length that its shape needs")

@@ -1,4 +1,4 @@
-"""Filters that come with the package: for a first look, until those of the user are learned."""
+"""Filters that come with the package: for a first look, until the user's data are learned from."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from napari_scsc.checks import check_choice
 from napari_scsc.model.bank import FilterBank
 
 GENERAL_BANK_KINDS = ("image", "rgb", "video")
-_OF_SHAPE = {((), 2): "image", ((3,), 2): "rgb", ((), 3): "video"}
+"""Kinds of data that there are general filters for."""
+
+# By the lengths of the joint axes and the number of shift axes.
+_KINDS_BY_SHAPE = {((), 2): "image", ((3,), 2): "rgb", ((), 3): "video"}
 
 
 def general_bank(kind: str = "image") -> FilterBank:
@@ -20,6 +23,17 @@ def general_bank(kind: str = "image") -> FilterBank:
     ----------
     kind : {"image", "rgb", "video"}
         "video" is for stacks too.
+
+    Returns
+    -------
+    FilterBank
+        Orthonormal filters.
+
+    Examples
+    --------
+    >>> from napari_scsc import general_bank
+    >>> general_bank("rgb").joint
+    (3,)
     """
     check_choice("kind", kind, GENERAL_BANK_KINDS)
     with resources.as_file(resources.files(__package__) / "banks" / f"{kind}.scsc") as path:
@@ -28,7 +42,7 @@ def general_bank(kind: str = "image") -> FilterBank:
 
 def general_bank_for(joint: tuple[int, ...], shift: tuple[int, ...]) -> FilterBank | None:
     """The general filters for data of that shape; None where there are none."""
-    kind = _OF_SHAPE.get((joint, len(shift)))
+    kind = _KINDS_BY_SHAPE.get((joint, len(shift)))
     bank = None if kind is None else general_bank(kind)
     fits = bank is not None and all(s <= n for s, n in zip(bank.support, shift, strict=True))
     return bank if fits else None

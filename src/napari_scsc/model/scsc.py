@@ -2,30 +2,39 @@
 
 from __future__ import annotations
 
-import math
 import os
 import time
-import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cache, partial
+from dataclasses import replace
+from functools import partial
 from itertools import islice
 from typing import Any, Literal
 
-import numpy as np
-
-from napari_scsc._types import Array
 from napari_scsc.cancellation import NEVER, Cancellation
-from napari_scsc.checks import check_float, check_int, check_sample
+from napari_scsc.checks import check_float, check_int
+from napari_scsc.errors import UserError
 from napari_scsc.model.bank import FilterBank
-from napari_scsc.model.settings import Relative, Settings, Weights, filter_lengths, from_json
-from napari_scsc.model.solver import code
-from napari_scsc.model.solver.problem import Geometry, Problem
+from napari_scsc.model.sample_code import (
+    CodedSample,
+    check_pair,
+    code_for_learning,
+    solve_sample,
+    warn_of_zero_code,
+    weights_of,
+)
+from napari_scsc.model.settings import (
+    Relative,
+    Settings,
+    Weights,
+    arguments_from_json,
+    filter_lengths,
+)
+from napari_scsc.model.solver.problem import Geometry
 from napari_scsc.model.solver.problem_pool import ProblemPool
 from napari_scsc.model.solver.prox import Ball
-from napari_scsc.model.state import State, check_joint, place, starting_weights
+from napari_scsc.model.state import State, check_joint, starting_weights
 from napari_scsc.model.threads import Executor, ThreadExecutor, single_threaded
-from napari_scsc.model.updates import Code, SampleUpdate, ZeroCodeWarning
+from napari_scsc.model.updates import Code, SampleUpdate
 
 
 class SCSC:
@@ -66,6 +75,20 @@ class SCSC:
         Seed of the first filters and weights. The same seed, data and dtype give the same bits.
     dtype : {"float32", "float64"}
         Precision of everything.
+
+    Examples
+    --------
+    Learn three base filters from four small pictures, and code one of them:
+
+    >>> import numpy as np
+    >>> from napari_scsc import SCSC
+    >>> pictures = np.random.default_rng(0).standard_normal((4, 32, 32))
+    >>> model = SCSC(n_base=3, n_filters=8, filter_shape=(5, 5), max_iter=20).fit(pictures)
+    >>> model.bank.filters.shape
+    (3, 5, 5)
+    >>> code = model.encode(pictures[0])
+    >>> code.W.shape, code.Z.shape, code.reconstruction.shape
+    ((3, 8), (8, 36, 36), (32, 32))
     """
 
     def __init__(
@@ -103,8 +126,6 @@ class SCSC:
         self._bank: FilterBank | None = None
         self._problems = ProblemPool(self.settings.n_base, self.settings.real)
 
-    # --- what was learned -----------------------------------------------------------------------
-
     @property
     def n_seen(self) -> int:
         """How many samples were learned from."""
@@ -114,7 +135,7 @@ class SCSC:
     def bank(self) -> FilterBank:
         """The filters as they were after the last sample."""
         if self._bank is None:
-            raise ValueError("nothing was learned yet: call fit or partial_fit first")
+            raise UserError("nothing was learned yet", remedy="call fit or partial_fit first")
         return self._bank
 
     @classmethod
@@ -127,8 +148,10 @@ class SCSC:
         fixed = {"n_base": bank.n_base, "filter_shape": bank.support, "n_joint": bank.n_joint}
         for name, value in fixed.items():
             if changes.get(name, value) != value:
-                raise ValueError(f"{name} of the bank is {value}, it cannot be {changes[name]!r}")
-        arguments = {**from_json(bank.settings), **fixed, **changes}
+                raise UserError(
+                    f"of the bank is {value}, it cannot be {changes[name]!r}", argument=name
+                )
+        arguments = {**arguments_from_json(bank.settings), **fixed, **changes}
         if arguments.get("weights") == "identity":
             arguments["n_filters"] = bank.n_base
         elif bank.weights is not None:
@@ -150,8 +173,6 @@ class SCSC:
             info={"n_samples": state.n_seen},
         )
 
-    # --- learning -------------------------------------------------------------------------------
-
     def partial_fit(self, x: Any, mask: Any = None) -> SCSC:
         """Learn from one more sample; mask: True where it was measured."""
         self.learn_batch([(x, mask)])
@@ -160,10 +181,10 @@ class SCSC:
     def fit(
         self, samples: Iterable[Any], passes: int = 1, *, batch: int = 1, n_jobs: int = 1
     ) -> SCSC:
-        """Learn from all samples, ``passes`` times; see ``iter_fit``."""
+        """Learn from all samples, ``passes`` times, and return the learner; see ``iter_fit``."""
         updates = self.iter_fit(samples, passes, batch=batch, n_jobs=n_jobs)
         if sum(1 for _ in updates) == 0:
-            raise ValueError("samples is empty: there is nothing to learn from")
+            raise UserError("is empty: there is nothing to learn from", argument="samples")
         return self
 
     def iter_fit(
@@ -187,60 +208,78 @@ class SCSC:
             How many samples are coded with the same filters before these are updated.
         n_jobs : int
             Threads that code the samples of a batch; it does not change the result.
-        tick : callable, optional
-            Called in every iteration of a code; it may raise to cancel, and the sample under way
-            then leaves no trace.
+        cancellation : Cancellation
+            Checked in every iteration of a code; a sample under way then leaves no trace.
+
+        Returns
+        -------
+        iterator of SampleUpdate
+            Learning goes on as it is gone through.
         """
         passes = check_int("passes", passes, 1)
         batch = check_int("batch", batch, 1)
-        run = ThreadExecutor(n_jobs)
+        executor = ThreadExecutor(n_jobs)
         if passes > 1 and iter(samples) is samples:
-            raise ValueError(
-                f"passes is {passes}, but samples can be gone through only once: pass a list"
+            raise UserError(
+                f"is {passes}, but samples can be gone through only once",
+                argument="passes",
+                remedy="pass a list",
             )
-        return self._updates(samples, passes, batch, run, cancellation)
+        return self._updates(samples, passes, batch, executor, cancellation)
 
     def _updates(
         self,
         samples: Iterable[Any],
         passes: int,
         batch: int,
-        run: Executor,
+        executor: Executor,
         cancellation: Cancellation,
     ) -> Iterator[SampleUpdate]:
         for _ in range(passes):
             remaining = iter(samples)
-            while several := list(islice(remaining, batch)):
-                yield from self.learn_batch(several, run, cancellation)
+            while batch_samples := list(islice(remaining, batch)):
+                yield from self.learn_batch(batch_samples, executor, cancellation)
 
     def learn_batch(
         self,
         samples: Sequence[Any],
-        run: Executor | None = None,
+        executor: Executor | None = None,
         cancellation: Cancellation = NEVER,
     ) -> list[SampleUpdate]:
         """Code all samples with the same filters, then update the filters.
 
-        Their terms are added in their order, so that it does not matter who coded them: ``run``
-        says where that is done, and samples may be results of its ``map``.
+        Parameters
+        ----------
+        samples : sequence
+            Samples, pairs (sample, mask), or results of the executor's ``map`` that are such.
+        executor : Executor, optional
+            Where the samples are coded. Their terms are added in their order, so that it does not
+            matter who coded them.
+        cancellation : Cancellation
+            Checked in every iteration of a code; the whole batch then leaves no trace.
+
+        Returns
+        -------
+        list of SampleUpdate
+            One a sample, in their order.
         """
         start = time.perf_counter()
-        run = run or ThreadExecutor()
-        pairs = run.map(partial(_checked, settings=self.settings), samples)
+        executor = executor or ThreadExecutor()
+        pairs = executor.map(partial(check_pair, settings=self.settings), samples)
         state = self._state
         if state is None:
-            state = State.first(self.settings, run.gather(pairs[:1])[0][0], self._bank)
-        work = partial(
-            _code_for_learning,
+            state = State.first(self.settings, executor.gather(pairs[:1])[0][0], self._bank)
+        code_pair = partial(
+            code_for_learning,
             settings=self.settings,
             geometry=state.step.geometry,
             filters=state.step.filters,
             start=state.mean_weights,
-            problems=self._problems if run.is_here else None,
-            cancellation=cancellation if run.is_here else NEVER,
+            problems=self._problems if executor.is_here else None,
+            cancellation=cancellation if executor.is_here else NEVER,
         )
         with single_threaded():
-            coded = run.gather(run.map(work, pairs), cancellation)
+            coded = executor.gather(executor.map(code_pair, pairs), cancellation)
             # From here on the samples count: if the filter step is interrupted, the filters are
             # those of before, and the next sample brings them up to date.
             self._state = state
@@ -251,24 +290,9 @@ class SCSC:
         state.seconds += time.perf_counter() - start
         self._publish(state)
         for c in coded:
-            _warn_of_silence(c.silence, stacklevel=4)
-        return [
-            SampleUpdate(
-                sample=state.n_seen - len(coded) + i,
-                B=state.step.filters.copy(),
-                W=c.weights,
-                use=c.use,
-                objective=c.objective,
-                sparsity=c.sparsity,
-                psnr=c.psnr,
-                seconds=state.seconds,
-                iterations=c.iterations,
-                converged=c.converged,
-            )
-            for i, c in enumerate(coded, start=1)
-        ]
-
-    # --- coding ---------------------------------------------------------------------------------
+            warn_of_zero_code(c.zero_reason, stacklevel=4)
+        first = state.n_seen - len(coded) + 1
+        return [_make_update(number, c, state) for number, c in enumerate(coded, start=first)]
 
     def encode(
         self,
@@ -280,13 +304,28 @@ class SCSC:
         cancellation: Cancellation = NEVER,
         warn: bool = True,
     ) -> Code:
-        """Code a sample of any size with the filters as they are; mask: True where measured.
+        """Code a sample of any size with the filters as they are.
 
-        ``tick`` is called in every iteration; it may raise to cancel. ``warn`` says whether a code
-        that is all zero is worth a warning.
+        Parameters
+        ----------
+        x : array_like, (*joint, *shift)
+            The sample.
+        mask : array_like of bool, (*joint, *shift) or (*shift), optional
+            True where it was measured.
+        max_iter, tol : int, float, optional
+            Instead of those of the learner.
+        cancellation : Cancellation
+            Checked in every iteration.
+        warn : bool
+            Whether a code that is all zero is worth a warning.
+
+        Returns
+        -------
+        Code
+            Weights, sparse code and reconstruction.
         """
         settings = self.settings
-        array, known = _checked((x, mask), settings)
+        array, known = check_pair((x, mask), settings)
         max_iter = settings.max_iter if max_iter is None else check_int("max_iter", max_iter, 1)
         tol = settings.tol if tol is None else check_float("tol", tol, least=0)
         bank = self.bank
@@ -295,20 +334,18 @@ class SCSC:
         start = starting_weights(settings, bank)
         with single_threaded(), self._problems.borrow(geometry, bank.filters) as problem:
             problem.set_sample(array, known)
-            solution, silence = _solve(problem, settings, start, max_iter, tol, cancellation)
+            solution, reason = solve_sample(problem, settings, start, max_iter, tol, cancellation)
             problem.reconstruct()
             reconstruction = geometry.crop(problem.residual)
         if warn:
-            _warn_of_silence(silence, stacklevel=3)
+            warn_of_zero_code(reason, stacklevel=3)
         return Code(
-            W=_weights_of(solution, settings),
+            W=weights_of(solution, settings),
             Z=geometry.reached(solution.codes),
             reconstruction=reconstruction,
             objective=solution.objective,
             converged=solution.converged,
         )
-
-    # --- checkpoints ----------------------------------------------------------------------------
 
     def checkpoint(
         self, path: str | os.PathLike[str], notes: Mapping[str, Any] | None = None
@@ -318,7 +355,7 @@ class SCSC:
         ``notes`` are kept with it, for whoever wrote them; ``SCSC.notes`` reads them.
         """
         if self._state is None:
-            raise ValueError("nothing was learned yet: there is nothing to write")
+            raise UserError("nothing was learned yet: there is nothing to write")
         self._state.save(path, self.settings, notes)
 
     @classmethod
@@ -335,147 +372,17 @@ class SCSC:
         return State.notes(path)
 
 
-_SHARED_ROUNDS = 10  # gradient steps that a sample gives to the one W of all
-
-
-@dataclass(frozen=True, slots=True)
-class _Coded:
-    """One coded sample, ready for the history and for its update: nothing of the size of Z."""
-
-    weights: Array
-    mean_weights: Array | None  # what it gives to the running mean
-    maps: Array
-    sample: Array
-    use: Array
-    objective: float
-    iterations: int
-    converged: bool
-    sparsity: float
-    psnr: float
-    silence: str
-
-
-def _checked(sample: Any, settings: Settings) -> tuple[Array, Array | None]:
-    x, mask = _pair(sample)
-    return check_sample(x, settings.n_joint, len(settings.filter_shape), mask, settings.real)
-
-
-def _code_for_learning(
-    pair: tuple[Array, Array | None],
-    *,
-    settings: Settings,
-    geometry: Geometry,
-    filters: Array,
-    start: Array | None,
-    problems: ProblemPool | None,
-    cancellation: Cancellation,
-) -> _Coded:
-    problems = problems or _shared_problems(settings.n_base, settings.dtype)
-    x, mask = place(*pair, geometry)
-    with single_threaded(), problems.borrow(geometry, filters) as problem:
-        problem.set_sample(x, mask)
-        solution, silence = _solve(
-            problem, settings, start, settings.max_iter, settings.tol, cancellation
-        )
-        maps, sample, reconstruction = problem.statistics()
-        error = problem.mask * (problem.sample - reconstruction)
-        square = float(np.einsum("cp,cp->", error, error, dtype=np.float64))
-        mean_square = square / problem.n_measured
-        places = len(solution.codes) * math.prod(problem.geometry.reach)
-        weights = solution.weights
-        if settings.weights == "shared":
-            # Alternate: the code fixed, the sample says how it would improve the one W of all.
-            weights = code.refine_weights(
-                problem,
-                solution,
-                ball=settings.ball,
-                radius=settings.radius,
-                rounds=_SHARED_ROUNDS,
-            )
-        return _Coded(
-            weights=_weights_of(solution, settings),
-            mean_weights=weights,
-            maps=maps,
-            sample=sample,
-            use=_use(solution.codes),
-            objective=solution.objective[-1],
-            iterations=len(solution.objective) - 2,
-            converged=solution.converged,
-            sparsity=float(np.count_nonzero(solution.codes)) / places,
-            psnr=-10 * math.log10(mean_square) if mean_square > 0 else math.inf,
-            silence=silence,
-        )
-
-
-@cache
-def _shared_problems(n_base: int, dtype: str) -> ProblemPool:
-    """Where no model is: those of the process."""
-    return ProblemPool(n_base, np.dtype(dtype))
-
-
-def _solve(
-    problem: Problem,
-    settings: Settings,
-    start: Array | None,
-    max_iter: int,
-    tol: float,
-    cancellation: Cancellation = NEVER,
-) -> tuple[code.Solution, str]:
-    """Code the sample in the problem; the text says why the code is all zero, if it is."""
-    beta = settings.beta
-    if isinstance(beta, Relative):
-        beta = beta.share * _silencing_beta(problem, settings)
-    solution = code.solve(
-        problem,
-        start,
-        beta=beta,
-        ball=settings.ball,
-        radius=settings.radius,
-        max_iter=max_iter,
-        tol=tol,
-        fixed_weights=settings.weights == "shared",
-        cancellation=cancellation,
+def _make_update(number: int, coded: CodedSample, state: State) -> SampleUpdate:
+    """What is told of a coded sample, once the filters were updated."""
+    return SampleUpdate(
+        sample=number,
+        B=state.step.filters.copy(),
+        W=coded.weights,
+        use=coded.use,
+        objective=coded.objective,
+        sparsity=coded.sparsity,
+        psnr=coded.psnr,
+        seconds=state.seconds,
+        iterations=coded.iterations,
+        converged=coded.converged,
     )
-    if not math.isfinite(solution.objective[-1]):
-        raise FloatingPointError("coding a sample overflowed: scale the data down")
-    if solution.codes.any():
-        return solution, ""
-    largest = _silencing_beta(problem, settings)
-    code.compose(problem, solution.weights, solution.codes)
-    if largest == 0:
-        return solution, "the sample is zero where it was measured"
-    if beta >= largest:
-        return solution, f"beta is {beta:.3g}, and from {largest:.3g} on nothing is coded"
-    return solution, f"beta is {beta:.3g}, and no filter answers to the sample more than that"
-
-
-def _silencing_beta(problem: Problem, settings: Settings) -> float:
-    identity = settings.weights == "identity"
-    return code.smallest_silencing_beta(problem, settings.ball, settings.radius, identity)
-
-
-def _weights_of(solution: code.Solution, settings: Settings) -> Array:
-    if solution.weights is None:
-        return np.eye(settings.n_base, dtype=settings.real)
-    return solution.weights.copy()
-
-
-def _use(codes: Array) -> Array:
-    """Sum of the magnitudes of each of the codes (K, P), map by map: no second K x P array."""
-    return np.array([np.abs(z).sum(dtype=np.float64) for z in codes])
-
-
-def _warn_of_silence(why: str, stacklevel: int) -> None:
-    if why:
-        message = f"the code of a sample is all zero: {why}"
-        warnings.warn(message, ZeroCodeWarning, stacklevel=stacklevel)
-
-
-def _pair(sample: Any) -> tuple[Any, Any]:
-    if isinstance(sample, tuple):
-        if len(sample) != 2:
-            raise ValueError(
-                f"a sample must be an array or a pair (array, mask), not {len(sample)}"
-            )
-        return sample
-    return sample, None

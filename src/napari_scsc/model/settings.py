@@ -1,4 +1,4 @@
-"""The arguments of the learner: checked once, when they arrive."""
+"""The settings of ``SCSC``: its arguments, checked once, when they arrive."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import Any, Literal
 import numpy as np
 
 from napari_scsc.checks import check_choice, check_float, check_int
+from napari_scsc.choices import BALLS
+from napari_scsc.errors import UserError, UserTypeError
 from napari_scsc.model.solver.prox import Ball
 
 Weights = Literal["sample", "shared", "identity"]
@@ -16,17 +18,23 @@ Weights = Literal["sample", "shared", "identity"]
 
 @dataclass(frozen=True, slots=True)
 class Relative:
-    """A beta given as a share of the smallest beta that makes a sample's code all zero."""
+    """A beta given as a share of the smallest beta that makes a sample's code all zero.
+
+    Attributes
+    ----------
+    share : float
+        Above 0 and below 1; 0.1 is a good start.
+    """
 
     share: float
 
     def __post_init__(self) -> None:
-        check_float("the share of a relative beta", self.share, above=0, below=1)
+        check_float("share", self.share, above=0, below=1)
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """See ``SCSC``, whose arguments these are."""
+    """The arguments of ``SCSC``, which describes them, with the types that they should have."""
 
     n_base: int
     n_filters: int
@@ -58,13 +66,14 @@ class Settings:
             checked["beta"] = check_float("beta", self.beta, above=0)
         for name, value in checked.items():
             object.__setattr__(self, name, value)
-        check_choice("ball", self.ball, ("l2", "l1"))
+        check_choice("ball", self.ball, BALLS)
         check_choice("weights", self.weights, ("sample", "shared", "identity"))
         check_choice("dtype", self.dtype, ("float32", "float64"))
         if self.weights == "identity" and self.n_filters != self.n_base:
-            raise ValueError(
-                'with weights="identity" the base filters are the filters: n_filters must equal '
-                f"n_base, but they are {self.n_filters} and {self.n_base}"
+            raise UserError(
+                "must equal n_base where weights are the identity, for then the base filters are "
+                f"the filters, but they are {self.n_filters} and {self.n_base}",
+                argument="n_filters",
             )
 
     @property
@@ -77,16 +86,16 @@ class Settings:
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def to_json(self) -> dict[str, Any]:
-        """Only what JSON can hold."""
+        """What JSON can hold; ``arguments_from_json`` undoes it."""
         return asdict(self)
 
 
-def from_json(values: Mapping[str, Any]) -> dict[str, Any]:
+def arguments_from_json(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments that ``Settings.to_json`` wrote down."""
     known = {field.name for field in fields(Settings)}
     for name in values:
         if name not in known:
-            raise ValueError(f"the settings hold {name!r}, which is not an argument of SCSC")
+            raise UserError(f"the settings hold {name!r}, which is not an argument of SCSC")
     arguments = dict(values)
     if isinstance(arguments.get("beta"), dict):
         arguments["beta"] = Relative(**arguments["beta"])
@@ -94,11 +103,17 @@ def from_json(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def filter_lengths(value: Any) -> tuple[int, ...]:
-    """Check the argument ``filter_shape``."""
+    """Return the argument ``filter_shape`` as 1 to 4 lengths, or raise."""
     try:
         lengths = tuple(value)
     except TypeError:
-        raise TypeError(f"filter_shape must be a tuple of lengths, but is {value!r}") from None
+        raise UserTypeError(
+            f"must be a tuple of lengths, but is {value!r}", argument="filter_shape"
+        ) from None
     if not 1 <= len(lengths) <= 4:
-        raise ValueError(f"filter_shape must have 1 to 4 lengths, but is {lengths!r}")
-    return tuple(check_int("each length of filter_shape", n, 1) for n in lengths)
+        raise UserError(f"must have 1 to 4 lengths, but is {lengths!r}", argument="filter_shape")
+    try:
+        return tuple(check_int("filter_shape", n, 1) for n in lengths)
+    except UserError as error:
+        text = f"must hold whole numbers from 1 on, but is {lengths!r}"
+        raise type(error)(text, argument="filter_shape") from None

@@ -1,4 +1,4 @@
-"""All that learning changes, and how it is kept between two sittings."""
+"""The state of ``SCSC``: all that learning changes, and the checkpoint it is kept in."""
 
 from __future__ import annotations
 
@@ -12,17 +12,18 @@ import numpy as np
 from napari_scsc.__about__ import __version__
 from napari_scsc._types import Array
 from napari_scsc.checks import check_float, check_int
+from napari_scsc.errors import FileFormatError, UserError
 from napari_scsc.model import container
 from napari_scsc.model.bank import FilterBank
 from napari_scsc.model.container import reporting_damage
-from napari_scsc.model.settings import Settings, from_json
+from napari_scsc.model.settings import Settings, arguments_from_json
 from napari_scsc.model.solver.filter_step import FilterStep, project_filters
 from napari_scsc.model.solver.history import History
 from napari_scsc.model.solver.problem import Geometry
 from napari_scsc.model.solver.prox import project_columns
 
-_KIND = "napari-scsc checkpoint"
-_VERSION = 1
+_FILE_KIND = "napari-scsc checkpoint"
+_FILE_VERSION = 1
 
 
 @dataclass
@@ -37,7 +38,10 @@ class State:
 
     @classmethod
     def first(cls, settings: Settings, x: Array, bank: FilterBank | None) -> State:
-        """Where learning begins: random filters, or those of a bank; shaped by its first sample."""
+        """The state before the first sample, whose shape it takes on.
+
+        The filters are random, or those of a bank.
+        """
         joint = x.shape[: settings.n_joint]
         geometry = Geometry(joint, x.shape[settings.n_joint :], settings.filter_shape)
         if bank is None:
@@ -59,7 +63,7 @@ class State:
         )
 
     def count(self, weights: Array | None) -> None:
-        """One more sample was seen; its weights go into their running mean."""
+        """Count one more sample, and take its weights into their running mean."""
         self.n_seen += 1
         if self.mean_weights is not None and weights is not None:
             share = weights.dtype.type(1 / self.n_seen)
@@ -71,7 +75,7 @@ class State:
         settings: Settings,
         notes: Mapping[str, Any] | None = None,
     ) -> None:
-        """Write a checkpoint, with notes of whoever wants some; complete, or not at all."""
+        """Write a checkpoint, complete or not at all; ``notes`` are kept with it."""
         header: dict[str, Any] = {
             "settings": settings.to_json(),
             "joint": self.step.geometry.joint,
@@ -92,25 +96,25 @@ class State:
             arrays["weights"] = self.mean_weights
         if notes is not None:
             header["notes"] = dict(notes)
-        container.write(path, _KIND, _VERSION, header, arrays)
+        container.write(path, _FILE_KIND, _FILE_VERSION, header, arrays)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> tuple[Settings, State]:
         """Read a checkpoint; FileFormatError says what is wrong with a file that is not one."""
-        header, arrays = container.read(path, _KIND, _VERSION)
+        header, arrays = container.read(path, _FILE_KIND, _FILE_VERSION)
         with reporting_damage(path):
-            settings = Settings(**from_json(header["settings"]))
-            return settings, cls._restore(settings, header, arrays)
+            settings = Settings(**arguments_from_json(header["settings"]))
+            return settings, cls._from_file(settings, header, arrays)
 
     @staticmethod
     def notes(path: str | os.PathLike[str]) -> dict[str, Any]:
         """Read the notes that were kept with a checkpoint; empty if there are none."""
-        header, _ = container.read(path, _KIND, _VERSION)
+        header, _ = container.read(path, _FILE_KIND, _FILE_VERSION)
         with reporting_damage(path):
             return dict(header.get("notes", {}))
 
     @classmethod
-    def _restore(
+    def _from_file(
         cls, settings: Settings, header: dict[str, Any], arrays: dict[str, Array]
     ) -> State:
         geometry = Geometry(
@@ -119,14 +123,14 @@ class State:
             settings.filter_shape,
         )
         if (len(geometry.joint), len(geometry.shift)) != (settings.n_joint, len(geometry.support)):
-            raise ValueError("the shape of its samples does not fit its settings")
+            raise FileFormatError("the shape of its samples does not fit its settings")
         # Compared before anything is allocated, or any length searched for: a header alone must
         # cost neither memory nor time.
         box = arrays["dual"].shape[2:]
         if len(box) != len(geometry.reach) or any(
             n > length for n, length in zip(geometry.reach, box, strict=True)
         ):
-            raise ValueError("its samples do not fit its arrays")
+            raise FileFormatError("its samples do not fit its arrays")
         expected = {
             "filters": (settings.n_base, *geometry.joint, *geometry.support),
             "dual": (settings.n_base, geometry.n_joint, *geometry.box),
@@ -137,9 +141,9 @@ class State:
             expected["weights"] = (settings.n_base, settings.n_filters)
         for name, shape in expected.items():
             if arrays[name].shape != shape:
-                raise ValueError(f"{name} has the shape {arrays[name].shape}, not {shape}")
+                raise FileFormatError(f"{name} has the shape {arrays[name].shape}, not {shape}")
             if (arrays[name].dtype.kind == "c") != (name in ("h", "g")):
-                raise ValueError(f"{name} holds {arrays[name].dtype}")
+                raise FileFormatError(f"{name} holds {arrays[name].dtype}")
         step = FilterStep(arrays["filters"], geometry, settings.real)
         step.dual = arrays["dual"].astype(settings.real)
         step.rho = check_float("rho", header["rho"], least=0)
@@ -157,7 +161,7 @@ class State:
 
 
 def first_weights(settings: Settings) -> Array | None:
-    """Random columns on the ball, from which the first sample is coded; None for the identity."""
+    """Random weights (R, K) on the ball, to code the first sample from; None for the identity."""
     if settings.weights == "identity":
         return None
     rng = np.random.default_rng([settings.seed, 1])
@@ -177,22 +181,23 @@ def starting_weights(settings: Settings, bank: FilterBank) -> Array | None:
 def check_joint(x: Array, joint: tuple[int, ...]) -> None:
     """Refuse a sample whose joint axes are not those of the filters."""
     if x.shape[: len(joint)] != joint:
-        raise ValueError(
+        raise UserError(
             f"the filters span joint axes of lengths {joint}, "
             f"but the sample has the shape {x.shape}"
         )
 
 
-def place(x: Array, mask: Array | None, geometry: Geometry) -> tuple[Array, Array | None]:
-    """Fit a smaller sample into the shape of the first one: what it lacks is missing data."""
+def fit_into(geometry: Geometry, x: Array, mask: Array | None) -> tuple[Array, Array | None]:
+    """A sample and its mask in the shape of the first one: what it lacks is missing data."""
     check_joint(x, geometry.joint)
     shift = x.shape[len(geometry.joint) :]
     if shift == geometry.shift:
         return x, mask
     if any(n > m for n, m in zip(shift, geometry.shift, strict=True)):
-        raise ValueError(
+        raise UserError(
             f"the sample has the shape {x.shape}, but learning began with {geometry.shift} on the "
-            "shift axes: a later sample may be smaller, not larger; cut it into tiles"
+            "shift axes: a later sample may be smaller, not larger",
+            remedy="cut it into tiles",
         )
     missing = [(0, 0)] * len(geometry.joint)
     missing += [(0, m - n) for n, m in zip(shift, geometry.shift, strict=True)]

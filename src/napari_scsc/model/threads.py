@@ -1,7 +1,8 @@
-"""One thread inside a sample: parallelism comes from samples and tiles.
+"""Where samples are coded: in threads, each of which computes with one thread of BLAS.
 
-Two spinning BLAS threads on a busy two-core machine are far slower than one, and a sum split over
-another number of threads rounds differently.
+Parallelism comes from samples and tiles, never from inside a sample: two spinning BLAS threads on a
+busy two-core machine are far slower than one, and a sum split over another number of threads
+rounds differently.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from napari_scsc.checks import check_int
 
 
 class Executor(Protocol):
-    """Where the samples of a batch are coded; ``Threads``, or the workers of a cluster.
+    """Where the samples of a batch are coded: a ``ThreadExecutor``, or the workers of a cluster.
 
     Attributes
     ----------
@@ -31,10 +32,10 @@ class Executor(Protocol):
     is_here: bool
 
     def map(self, function: Callable[..., Any], *columns: Iterable[Any]) -> list[Any]:
-        """Call the function as ``map`` does; the results are for ``gather``, or another ``map``."""
+        """Call the function for each row of the columns; results go to ``gather`` or ``map``."""
 
     def gather(self, results: list[Any], cancellation: Cancellation = NEVER) -> list[Any]:
-        """The values of results of ``map``, in their order; waits for them, ticking meanwhile."""
+        """Wait for the values of results of ``map``, in their order, unless cancelled."""
 
 
 class ThreadExecutor:
@@ -60,16 +61,16 @@ class ThreadExecutor:
 
 _lock = threading.Lock()
 _users = 0
-_before: list[int] = []
+_threads_before: list[int] = []
 
 
 @cache
-def _libraries() -> list[Any]:
+def _blas_libraries() -> list[Any]:
     """All BLAS libraries of the process; looked for once, because that is slow."""
     return [x for x in ThreadpoolController().lib_controllers if x.user_api == "blas"]
 
 
-def _set(library: Any, n: int) -> None:
+def _set_threads(library: Any, n: int) -> None:
     # threadpoolctl lets only the first thread that ever asked change OpenBLAS, so that threads do
     # not fight over it. Ours do not: the users are counted, and a worker must be able to ask.
     getattr(library, "_real_set_num_threads", library.set_num_threads)(n)
@@ -78,12 +79,12 @@ def _set(library: Any, n: int) -> None:
 @contextmanager
 def single_threaded() -> Iterator[None]:
     """Hold BLAS to one thread while any caller is inside; give it back when the last one leaves."""
-    global _users, _before
+    global _users, _threads_before
     with _lock:
         if _users == 0:
-            _before = [library.num_threads for library in _libraries()]
-            for library in _libraries():
-                _set(library, 1)
+            _threads_before = [library.num_threads for library in _blas_libraries()]
+            for library in _blas_libraries():
+                _set_threads(library, 1)
         _users += 1
     try:
         yield
@@ -91,5 +92,5 @@ def single_threaded() -> Iterator[None]:
         with _lock:
             _users -= 1
             if _users == 0:
-                for library, n in zip(_libraries(), _before, strict=True):
-                    _set(library, n)
+                for library, n in zip(_blas_libraries(), _threads_before, strict=True):
+                    _set_threads(library, n)

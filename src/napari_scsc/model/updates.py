@@ -1,4 +1,4 @@
-"""What the learner gives back: frozen, and never written to again."""
+"""What learners give back: frozen records, whose arrays are never written to again."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class ZeroCodeWarning(UserWarning):
 
 @dataclass(frozen=True, slots=True)
 class SampleUpdate:
-    """What one sample changed. Its arrays are copies: nobody writes to them any more.
+    """What a learner learned from one sample. Its arrays are copies.
 
     Attributes
     ----------

@@ -20,8 +20,8 @@ from scipy import special
 from napari_scsc._types import Array
 from napari_scsc.checks import check_float
 
-_BRIGHT = 60.0  # variance, in photons, from which on the series is exact enough
-_KNOTS = 600  # of the table below it
+_MIN_SERIES_VARIANCE = 60.0  # in photons: from there on the series is exact enough
+_N_KNOTS = 600  # of the table below it
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Anscombe:
         """Stabilise: the noise of the result has a standard deviation of about 1."""
         values = np.asarray(values)
         variance = values.astype(np.float64) / self.gain + self.offset / self.gain**2
-        return np.asarray(2 * np.sqrt(np.maximum(variance + 3 / 8, 0)), _real(values))
+        return np.asarray(2 * np.sqrt(np.maximum(variance + 3 / 8, 0)), _float_type(values))
 
     def inverse(self, stabilised: Array) -> Array:
         """Undo ``forward`` without bias, for stabilised values whose noise was averaged away.
@@ -60,29 +60,30 @@ class Anscombe:
         """
         stabilised = np.asarray(stabilised)
         read = max(self.offset, 0.0) / self.gain**2
-        variance = _variance(stabilised.astype(np.float64), read)
-        return np.asarray(self.gain * variance - self.offset / self.gain, _real(stabilised))
+        variance = _variance_of_mean(stabilised.astype(np.float64), read)
+        return np.asarray(self.gain * variance - self.offset / self.gain, _float_type(stabilised))
 
 
-def _real(array: Array) -> Any:
+def _float_type(array: Array) -> Any:
     return array.dtype if array.dtype.kind == "f" else np.dtype(np.float64)
 
 
-def _variance(means: Array, read: float) -> Array:
+def _variance_of_mean(means: Array, read: float) -> Array:
     """The variance, in photons, at which the stabilised values have these means.
 
-    ``read`` is the part of it that is read noise, the rest photons. From ``_BRIGHT`` on, half of
-    the mean squared is the variance and 1/8, but for a small rest that is taken at the first guess.
+    ``read`` is the part of it that is read noise, the rest photons. For large variances
+    mean^2 / 4 is the variance plus 1/8 plus a small rest, which is taken at the first guess; for
+    small ones a table tells.
     """
-    variances, table = _table(read)
+    variances, table = _tabulate_means(read)
     from_table = np.interp(means, table, variances)
-    guess = np.maximum(means**2 / 4 - 1 / 8, _BRIGHT / 2)
-    rest = _mean_of_many(guess, read) ** 2 / 4 - guess
-    series = np.maximum(means**2 / 4 - rest, _BRIGHT)
+    guess = np.maximum(means**2 / 4 - 1 / 8, _MIN_SERIES_VARIANCE / 2)
+    rest = _mean_by_series(guess, read) ** 2 / 4 - guess
+    series = np.maximum(means**2 / 4 - rest, _MIN_SERIES_VARIANCE)
     return np.where(means < table[-1], from_table, series)
 
 
-def _mean_of_many(variance: Array, read: float) -> Array:
+def _mean_by_series(variance: Array, read: float) -> Array:
     """Mean of the stabilised values, to the fourth moment of the noise: for large variances."""
     third = np.maximum(variance - read, 0)
     fourth = 3 * variance**2 + third
@@ -92,13 +93,13 @@ def _mean_of_many(variance: Array, read: float) -> Array:
 
 
 @lru_cache(maxsize=16)
-def _table(read: float) -> tuple[Array, Array]:
-    """Variances up to ``_BRIGHT``, and the means of the stabilised values there.
+def _tabulate_means(read: float) -> tuple[Array, Array]:
+    """Variances up to ``_MIN_SERIES_VARIANCE``, and the means of the stabilised values there.
 
     Where the variance is below that of the read noise, as in values below a pedestal that is not
     known, it is all normal noise.
     """
-    variances = _BRIGHT * np.linspace(0, 1, _KNOTS) ** 2
+    variances = _MIN_SERIES_VARIANCE * np.linspace(0, 1, _N_KNOTS) ** 2
     photons = np.maximum(variances - read, 0)
     nodes = np.linspace(-8, 8, 2001)
     weights = np.exp(-(nodes**2) / 2)
@@ -109,8 +110,8 @@ def _table(read: float) -> tuple[Array, Array]:
         return np.asarray(2 * np.sqrt(np.maximum(inner, 0)) @ weights)
 
     means = stabilised(variances, np.sqrt(variances))
-    if read < _BRIGHT:
-        counts = np.arange(int(_BRIGHT + 12 * math.sqrt(_BRIGHT)))
+    if read < _MIN_SERIES_VARIANCE:
+        counts = np.arange(int(_MIN_SERIES_VARIANCE + 12 * math.sqrt(_MIN_SERIES_VARIANCE)))
         lit = photons > 0
         lights = photons[lit, None]
         chances = np.exp(counts * np.log(lights) - lights - special.gammaln(counts + 1))

@@ -1,13 +1,15 @@
-"""The noise of a data set."""
+"""Noise: the noise of a data set, and what is to be said of it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from napari_scsc._types import Array
+from napari_scsc.checks import check_float
 from napari_scsc.errors import Message, message_from_json
 
 
@@ -27,7 +29,7 @@ class Noise:
     sure : bool
         Whether the figures can be relied upon; if not, the remarks say why.
     remarks : tuple of Message
-        What stands out, and what to do about it.
+        What stands out, and what to do about it; ``str(remark)`` is a sentence.
     """
 
     sigma: float
@@ -48,11 +50,23 @@ class Noise:
 
     def to_json(self) -> dict[str, Any]:
         """What JSON can hold; ``from_json`` undoes it."""
-        values = {f.name: getattr(self, f.name) for f in fields(self)}
-        return {**values, "remarks": [remark.to_json() for remark in self.remarks]}
+        return {
+            "sigma": self.sigma,
+            "gain": self.gain,
+            "offset": self.offset,
+            "correlated": self.correlated,
+            "sure": self.sure,
+            "remarks": [remark.to_json() for remark in self.remarks],
+        }
 
     @classmethod
-    def from_json(cls, value: dict[str, Any]) -> Noise:
-        """The noise that ``to_json`` wrote, or version 0.1."""
-        remarks = tuple(message_from_json(remark) for remark in value["remarks"])
-        return cls(**{**value, "remarks": remarks})
+    def from_json(cls, values: Mapping[str, Any]) -> Noise:
+        """The noise that ``to_json`` wrote down; remarks of version 0.1 are plain strings."""
+        return cls(
+            sigma=check_float("sigma", values["sigma"], least=0),
+            gain=check_float("gain", values["gain"]),
+            offset=check_float("offset", values["offset"]),
+            correlated=bool(values["correlated"]),
+            sure=bool(values["sure"]),
+            remarks=tuple(map(message_from_json, values["remarks"])),
+        )

@@ -1,4 +1,4 @@
-"""The values that are computed with: noise of one level everywhere, about unit range."""
+"""Working values: those of an image with white noise of one level everywhere, about unit range."""
 
 from __future__ import annotations
 
@@ -7,24 +7,37 @@ from numpy.typing import DTypeLike
 from napari_scsc._types import Array
 from napari_scsc.data.samples import ImageSamples
 from napari_scsc.data.scaling import Scale
+from napari_scsc.errors import UserError
 from napari_scsc.noise.anscombe import Anscombe
 from napari_scsc.noise.model import Noise
 
-_FAINTEST_NOISE = 1e-8  # of the range of values: noise that single precision can still tell
+_MIN_RELATIVE_SIGMA = 1e-8  # of the range of values: what single precision can still tell
+_MAX_WORKING_SIGMA = 1e3  # more leaves nothing to restore, and single precision would not hold it
 
 
 def check_sigma(sigma: float | None, source: ImageSamples) -> None:
     """Refuse a noise level that is nothing beside the values: one of them must be wrong."""
     width = source.range.scale().width
-    if sigma is not None and sigma < _FAINTEST_NOISE * width:
-        raise ValueError(
-            f"sigma is {sigma:.3g}, but the values of the image span {width:.3g}: sigma is in the "
-            "units of the image; if single values are far off, mark them as missing and inpaint"
+    if sigma is not None and sigma < _MIN_RELATIVE_SIGMA * width:
+        raise UserError(
+            f"is {sigma:.3g}, but the values of the image span {width:.3g}: it is in the units of "
+            "the image",
+            argument="sigma",
+            remedy="if single values are far off, mark them as missing and inpaint",
         )
 
 
 class WorkingValues:
-    """The values that are computed with: white noise of one level everywhere, about unit range."""
+    """The map from the values of an image to those that are computed with, and back.
+
+    Working values have white noise of the level ``sigma`` everywhere and about unit range: they
+    are scaled linearly, or by the transform of Anscombe where the noise grows with the signal.
+
+    Attributes
+    ----------
+    sigma : float
+        Standard deviation of the noise of working values.
+    """
 
     def __init__(self, source: ImageSamples, noise: Noise) -> None:
         # Photons are counted from the lowest value on: beside a high pedestal they would be lost.
@@ -36,8 +49,7 @@ class WorkingValues:
         )
         self._scale = Scale(low, low + 1) if self._stabiliser else source.range.scale()
         level = noise.sigma / self._scale.width
-        # From here on nothing is left anyway, and single precision would not hold more.
-        self.sigma = 1.0 if self._stabiliser else min(level, 1e3)
+        self.sigma = 1.0 if self._stabiliser else min(level, _MAX_WORKING_SIGMA)
 
     def to_work(self, values: Array) -> Array:
         """float32 values in which the noise has the level ``sigma`` everywhere."""

@@ -340,9 +340,7 @@ def _start_encoding(
         if name in options:
             raise TypeError(f"{function}() has no argument {name!r}")
     check_keywords(function, RestoreOptions, options)
-    if bank is None:
-        raise UserError("must be a FilterBank", argument="bank")
-    check_bank_type(bank)
+    check_bank_type(bank, is_needed=True)
     checked = RestoreOptions(
         bank=bank,
         method="scsc-paper",

@@ -163,9 +163,9 @@ class RestoreOptions:
         }
 
 
-def check_bank_type(bank: Any) -> None:
+def check_bank_type(bank: Any, *, is_needed: bool = False) -> None:
     """Refuse what is no filter bank."""
-    if bank is not None and not isinstance(bank, FilterBank):
+    if not (isinstance(bank, FilterBank) or (bank is None and not is_needed)):
         raise UserTypeError(
             f"must be a FilterBank, but is a {type(bank).__name__}", argument="bank"
         )

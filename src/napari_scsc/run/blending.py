@@ -9,7 +9,7 @@ import numpy as np
 
 from napari_scsc._types import Array, Region
 from napari_scsc.cancellation import NEVER, Cancellation
-from napari_scsc.data.image import in_task
+from napari_scsc.data.foreign_arrays import in_task
 from napari_scsc.data.samples import ImageSamples
 from napari_scsc.data.tiles import Blend, Tile
 from napari_scsc.run.block_grid import BlockGrid, ResultChunk, TileBlock, image_chunks

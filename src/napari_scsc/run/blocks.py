@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from napari_scsc.cancellation import Cancellation, Cancelled
-from napari_scsc.data.image import in_task
+from napari_scsc.data.foreign_arrays import in_task
 from napari_scsc.data.samples import ImageSamples
 from napari_scsc.errors import Remedy, RunInterrupted, UserError
 from napari_scsc.io.atomic_files import exclusive_lock, read_json, write_json

@@ -1,4 +1,4 @@
-"""Where the samples of a batch are coded: the workers of a dask.distributed cluster."""
+"""Executors beside threads: the workers of a dask.distributed cluster."""
 
 from __future__ import annotations
 
@@ -12,16 +12,13 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from napari_scsc._types import Region
 from napari_scsc.cancellation import NEVER, Cancellation
-from napari_scsc.data.image import ImageArray, is_xarray, read_masked
+from napari_scsc.data.foreign_arrays import is_xarray
+from napari_scsc.data.image import ImageArray, read_masked
 
 _CONNECTION_LOST = "the connection to the scheduler of the cluster was lost"
-_MAX_PICKLED_READER_BYTES = (
-    1 << 20
-)  # bytes: larger ones hold the data, and are not sent to other processes
+_MAX_PICKLED_READER_BYTES = 1 << 20  # larger ones hold the data, and are not sent
 
 
 class ClusterFailed(Exception):
@@ -36,9 +33,9 @@ class ClusterExecutor:
     """The workers of a dask.distributed client."""
 
     is_here = False
-    _EVERY = 0.2  # seconds between two ticks
-    _LOOK = 5.0  # seconds between two looks at the workers
-    _LOOKS = 3  # that find all of them paused, before nobody waits any longer
+    _SECONDS_BETWEEN_CHECKS = 0.2  # of the cancellation
+    _SECONDS_BETWEEN_LOOKS = 5.0  # at the workers
+    _MAX_LOOKS_AT_PAUSED = 3  # that find all workers paused, before nobody waits any longer
 
     def __init__(self, client: Any) -> None:
         self.client = client
@@ -70,12 +67,12 @@ class ClusterExecutor:
         # A tile of an array that only this process can read comes with the task, as it must: if
         # its worker is lost, another one has it again.
         quiet = {"distributed.admin.large-graph-warning-threshold": "1 GB"}
-        with self._telling_what_broke(), self._lock, dask.config.set(quiet):
+        with self._explaining_failures(), self._lock, dask.config.set(quiet):
             return list(self.client.map(function, *map(list, columns), pure=False))
 
     def compute(self, tasks: list[Any], cancellation: Cancellation = NEVER) -> list[Any]:
         """The values of dask's delayed calls."""
-        with self._telling_what_broke():
+        with self._explaining_failures():
             futures = list(self.client.compute(tasks))
         return self.gather(futures, cancellation)
 
@@ -83,25 +80,28 @@ class ClusterExecutor:
         """The values of futures, and other values as they are."""
         distributed = sys.modules["distributed"]
         try:
-            return self._wait(cancellation, lambda: self.client.gather(results, asynchronous=True))
+            return self._await(cancellation, lambda: self.client.gather(results, asynchronous=True))
         except BaseException:
             waiting = [r for r in results if isinstance(r, distributed.Future)]
             # Which ends the coroutine too, quietly.
             with suppress(ClusterFailed):
-                self._start(lambda: self.client.cancel(waiting, asynchronous=True))
+                self._start_coroutine(lambda: self.client.cancel(waiting, asynchronous=True))
             raise
 
-    def _wait(self, cancellation: Cancellation, coroutine: Callable[[], Any]) -> list[Any]:
+    def _await(self, cancellation: Cancellation, coroutine: Callable[[], Any]) -> list[Any]:
         """What a coroutine of the client returns, as long as there is hope for it.
 
         Methods of the client would wait forever where it is closed meanwhile.
         """
-        coming, stuck = self._start(coroutine), self._start(self._until_stuck)
+        coming, stuck = (
+            self._start_coroutine(coroutine),
+            self._start_coroutine(self._wait_until_stuck),
+        )
         try:
             while True:
                 cancellation.check()
-                wait([coming], timeout=self._EVERY)
-                with self._telling_what_broke():
+                wait([coming], timeout=self._SECONDS_BETWEEN_CHECKS)
+                with self._explaining_failures():
                     if coming.done():
                         return list(coming.result())
                 if self.client.status != "running":
@@ -113,21 +113,21 @@ class ClusterExecutor:
         finally:
             stuck.cancel()
 
-    def _start(self, coroutine: Callable[[], Any]) -> Future[Any]:
+    def _start_coroutine(self, coroutine: Callable[[], Any]) -> Future[Any]:
         """Run a coroutine in the client's own thread."""
         loop = self.client.loop.asyncio_loop
         if self.client.status != "running" or not loop.is_running():
             raise ClusterFailed(_CONNECTION_LOST)
         return asyncio.run_coroutine_threadsafe(coroutine(), loop)
 
-    async def _until_stuck(self) -> None:
+    async def _wait_until_stuck(self) -> None:
         """Return when every worker has paused, with nothing to finish that could end it.
 
         A worker above four fifths of its memory begins nothing, but is not killed either.
         """
         times = 0
-        while times < self._LOOKS:
-            await asyncio.sleep(self._LOOK)
+        while times < self._MAX_LOOKS_AT_PAUSED:
+            await asyncio.sleep(self._SECONDS_BETWEEN_LOOKS)
             workers = (await self.client.scheduler.identity())["workers"].values()
             paused = [
                 w["status"] == "paused" and not w["metrics"].get("task_counts", {}).get("executing")
@@ -136,7 +136,7 @@ class ClusterExecutor:
             times = times + 1 if paused and all(paused) else 0
 
     @contextmanager
-    def _telling_what_broke(self) -> Iterator[None]:
+    def _explaining_failures(self) -> Iterator[None]:
         """Tell errors of the cluster from those of the work."""
         distributed = sys.modules["distributed"]
         try:
@@ -158,7 +158,7 @@ class ClusterExecutor:
         """Whether the workers can read the image, so that its values need not be sent to them."""
         if image.is_lazy:
             return image.missing is None
-        if isinstance(image._source, np.ndarray) or image._chunks is None:
+        if image.is_numpy or image.chunks is None:
             return False
         try:
             return len(pickle.dumps(image)) <= _MAX_PICKLED_READER_BYTES
@@ -170,5 +170,5 @@ class ClusterExecutor:
         if not image.is_lazy:
             return self.map(partial(read_masked, image), [region])[0]
         part = image.part(region)
-        with self._telling_what_broke():
+        with self._explaining_failures():
             return self.client.compute(part.data if is_xarray(part) else part)

@@ -133,11 +133,7 @@ class Finished:
     noise: Noise | None = None
     bank: FilterBank | None = None
     remarks: tuple[Message, ...] = ()
-
-    @property
-    def done(self) -> float:
-        """All of it."""
-        return 1.0
+    done: float = 1.0
 
     @property
     def message(self) -> str:

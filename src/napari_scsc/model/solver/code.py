@@ -26,24 +26,25 @@ from napari_scsc.model.solver.prox import Ball, project_columns
 
 MEMORY = 5
 """How many last values of F an extrapolated point is compared with (q of niAPG)."""
-_TEST_EVERY = 5  # iterations between two tests of the step sizes, until they are longest
-_LOOK_EVERY = 10  # iterations between two looks at the energy of Z, on which the step of W depends
-_TINY = 1e-30
-_LONGER = 0.75  # factor on the curvature after a step that passed its test
-_SHORTER = 2.0  # after one that failed
-_LEAST_CURVATURE = 0.2  # of the bound; beyond it a step fails too often to pay for its restarts
-_WORTH = 1e-3  # of F, that a sparser code may cost
-_LEAST_MOMENTUM = 0.01  # with none at all a step could not be undone
-_BLOCK_VALUES = 200_000  # of a K x block working array: it stays in the second-level cache
+
+_ITERATIONS_PER_STEP_TEST = 5  # until the steps are longest
+_ITERATIONS_PER_ENERGY = 10  # between two looks at the energy of Z, on which the step of W depends
+_MIN_DIVISOR = 1e-30
+_CURVATURE_AFTER_SUCCESS = 0.75  # factor, when a step passed its test: the next one is longer
+_CURVATURE_AFTER_FAILURE = 2.0  # factor, when it failed
+_MIN_CURVATURE = 0.2  # of the bound; below it a step fails too often to pay for its restarts
+_MAX_COST_OF_SPARSITY = 1e-3  # of F, that the sparser of two codes may cost
+_MIN_MOMENTUM = 0.01  # with none at all a step could not be undone
+_VALUES_PER_BLOCK = 200_000  # of a K x block working array: it stays in the second-level cache
 
 
 @dataclass(frozen=True, slots=True)
 class Solution:
-    """W and Z of one sample, as the solver leaves them: ``codes`` is (K, P), padded."""
+    """W and Z of one sample, as the solver leaves them."""
 
-    weights: Array | None
-    codes: Array
-    objective: tuple[float, ...]
+    weights: Array | None  # (R, K); None for the identity
+    codes: Array  # (K, P), over the padded box
+    objective: tuple[float, ...]  # F at the start, after each iteration, and of the result
     converged: bool
 
 
@@ -71,10 +72,27 @@ def solve(
     fixed_weights: bool = False,
     cancellation: Cancellation = NEVER,
 ) -> Solution:
-    """Minimise F from ``weights`` (R, K) and ``codes`` (K, P), zero unless given.
+    """Minimise F(W, Z) for the sample and the filters in a problem.
 
-    ``weights=None`` is the identity (K = R, no W). ``tick`` is called once an iteration and may
-    raise to cancel. On return ``problem.maps`` holds Y = W Z of the solution.
+    Parameters
+    ----------
+    problem : Problem
+        The sample and the filters; its ``maps`` hold Y = W Z of the solution on return.
+    weights : ndarray, (R, K), or None
+        Where W starts; None for the identity (K = R, no W).
+    beta : float
+        Price of the code.
+    ball, radius
+        Where the columns of W lie.
+    max_iter, tol : int, float
+        Stops after ``max_iter`` iterations, or when F changes by less than ``tol`` of itself an
+        iteration.
+    codes : ndarray, (K, P), optional
+        Where Z starts; zero unless given.
+    fixed_weights : bool
+        Whether W stays as it is.
+    cancellation : Cancellation
+        Checked once an iteration.
     """
     fixed_weights = fixed_weights or weights is None
     maps = _CodeMaps(problem, len(problem.maps) if weights is None else weights.shape[1], codes)
@@ -96,13 +114,13 @@ def solve(
         cancellation.check()
         problem.gradient()
         faster = (1 + math.sqrt(1 + 4 * speed * speed)) / 2
-        a = max((speed - 1) / faster, _LEAST_MOMENTUM)
-        step_z = 1 / max(curvature * problem.largest_gain * operator_norm(w_y) ** 2, _TINY)
+        a = max((speed - 1) / faster, _MIN_MOMENTUM)
+        step_z = 1 / max(curvature * problem.largest_gain * operator_norm(w_y) ** 2, _MIN_DIVISOR)
         gradient_w, slope, square = maps.descend(w_y, step_z, beta, a)
         model = smooth + slope + square / (2 * step_z)  # of f near y; above it, if steps are sound
-        test = curvature > _LEAST_CURVATURE and iteration % _TEST_EVERY == 0
+        test = curvature > _MIN_CURVATURE and iteration % _ITERATIONS_PER_STEP_TEST == 0
         w_old, w = w, w_y
-        if iteration % _LOOK_EVERY == 0 or energy == 0:
+        if iteration % _ITERATIONS_PER_ENERGY == 0 or energy == 0:
             energy = 0.0 if fixed_weights else largest_energy(maps.z)
         if w_y is not None and energy > 0:
             step_w = 1 / (max(curvature, 2.0) * problem.largest_gain * energy)
@@ -112,8 +130,8 @@ def solve(
         limit = model + 1e-6 * smooth
         if test:
             sound = objective(w, maps.z, maps.norm)[0] <= limit
-            factor = _LONGER if sound else _SHORTER
-            curvature = max(curvature * factor, _LEAST_CURVATURE)
+            factor = _CURVATURE_AFTER_SUCCESS if sound else _CURVATURE_AFTER_FAILURE
+            curvature = max(curvature * factor, _MIN_CURVATURE)
         w_y, speed = w, faster
         if w is not None and w_old is not None and not fixed_weights:
             w_y = project_columns(w + w.dtype.type(a) * (w - w_old), ball, radius)
@@ -121,7 +139,7 @@ def solve(
         if not total <= max(history[-MEMORY:]):
             # Refused: go on without momentum, from the plain iterate if its step was sound.
             if objective(w, maps.z, maps.norm)[0] > limit:
-                curvature *= _SHORTER
+                curvature *= _CURVATURE_AFTER_FAILURE
                 maps.step_back(a)
                 w = w_old
             maps.stop()
@@ -133,7 +151,9 @@ def solve(
             break
 
     _, total = objective(w, maps.z, maps.norm)
-    if total > history[-1] * (1 + _WORTH):  # z is the sparser of the two, but not at any price
+    if total > history[-1] * (
+        1 + _MAX_COST_OF_SPARSITY
+    ):  # z is the sparser of the two, but not at any price
         w, maps.z = w_y, maps.y
         _, total = objective(w, maps.z, maps.norm_y)
     history.append(total)
@@ -183,7 +203,7 @@ def operator_norm(w: Array | None) -> float:
 def _blocks(codes: Array) -> list[slice]:
     """Slices of the columns of a K x P array: each stays in the cache between two operations."""
     n_filters, size = codes.shape
-    width = max(256, _BLOCK_VALUES // n_filters)
+    width = max(256, _VALUES_PER_BLOCK // n_filters)
     return [slice(first, min(first + width, size)) for first in range(0, size, width)]
 
 

@@ -23,7 +23,7 @@ import numpy as np
 import scipy.fft
 from numpy.typing import DTypeLike, NDArray
 
-_PLANNING_SECONDS = 2.0
+_MAX_PLANNING_SECONDS = 2.0
 _planner = threading.Lock()  # FFTW's planner and its wisdom are global
 
 
@@ -66,7 +66,9 @@ class RealFFT:
     Attributes
     ----------
     space : ndarray, (batch, *shape), real
+        What is transformed.
     spectrum : ndarray, (batch, *shape[:-1], shape[-1] // 2 + 1), complex
+        Its half spectrum.
     """
 
     def __init__(self, batch: int, shape: tuple[int, ...], dtype: DTypeLike) -> None:
@@ -77,11 +79,11 @@ class RealFFT:
         self._plans: tuple[Any, Any] | None = None
         if backend() == "pyfftw":
             self.space: NDArray[Any] = fftw().zeros_aligned((batch, *shape), real)
-            self.spectrum: NDArray[Any] = fftw().zeros_aligned((batch, *half), _complex(real))
-            self._plans = _plan(self.space, self.spectrum, self._axes)
+            self.spectrum: NDArray[Any] = fftw().zeros_aligned((batch, *half), _complex_type(real))
+            self._plans = _find_plans(self.space, self.spectrum, self._axes)
         else:
             self.space = np.zeros((batch, *shape), real)
-            self.spectrum = np.zeros((batch, *half), _complex(real))
+            self.spectrum = np.zeros((batch, *half), _complex_type(real))
 
     def forward(self) -> None:
         """Compute ``spectrum`` from ``space``."""
@@ -100,22 +102,25 @@ class RealFFT:
             )
 
 
-def _complex(real: np.dtype[Any]) -> np.dtype[Any]:
+def _complex_type(real: np.dtype[Any]) -> np.dtype[Any]:
     return np.result_type(real, np.complex64)
 
 
-def _plan(space: NDArray[Any], spectrum: NDArray[Any], axes: tuple[int, ...]) -> tuple[Any, Any]:
+def _find_plans(
+    space: NDArray[Any], spectrum: NDArray[Any], axes: tuple[int, ...]
+) -> tuple[Any, Any]:
+    """The plans, forward and inverse, between two buffers: remembered, or measured now."""
     key = f"{space.shape} {space.dtype.str} {fftw().__version__}"
     name = f"fftw-{hashlib.sha256(key.encode()).hexdigest()[:24]}.txt"
     with _planner:
-        wisdom_of_others = fftw().export_wisdom()
+        wisdom_before = fftw().export_wisdom()
         try:
             file = _cache_folder() / name
             remembered = _import_wisdom(file)
             if not remembered:
                 file.unlink(missing_ok=True)  # damaged, if it is there
                 fftw().forget_wisdom()
-                _make(space, spectrum, axes, "FFTW_MEASURE")
+                _make_plans(space, spectrum, axes, "FFTW_MEASURE")
                 _export_wisdom(file)
                 # Another process may have been first: its plan counts.
                 remembered = _import_wisdom(file)
@@ -123,16 +128,18 @@ def _plan(space: NDArray[Any], spectrum: NDArray[Any], axes: tuple[int, ...]) ->
             remembered = False
         if not remembered:
             fftw().forget_wisdom()
-        plans = _make(space, spectrum, axes, "FFTW_MEASURE" if remembered else "FFTW_ESTIMATE")
+        plans = _make_plans(
+            space, spectrum, axes, "FFTW_MEASURE" if remembered else "FFTW_ESTIMATE"
+        )
         fftw().forget_wisdom()
-        fftw().import_wisdom(wisdom_of_others)
+        fftw().import_wisdom(wisdom_before)
         return plans
 
 
-def _make(
+def _make_plans(
     space: NDArray[Any], spectrum: NDArray[Any], axes: tuple[int, ...], effort: str
 ) -> tuple[Any, Any]:
-    options = {"axes": axes, "threads": 1, "planning_timelimit": _PLANNING_SECONDS}
+    options = {"axes": axes, "threads": 1, "planning_timelimit": _MAX_PLANNING_SECONDS}
     forward = fftw().FFTW(space, spectrum, flags=(effort,), **options)
     inverse = fftw().FFTW(
         spectrum,

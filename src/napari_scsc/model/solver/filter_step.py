@@ -18,12 +18,12 @@ from napari_scsc.model.solver.fft import RealFFT
 from napari_scsc.model.solver.history import History
 from napari_scsc.model.solver.problem import Geometry
 
-_TINY = 1e-30
-_CHUNK = 4096  # frequencies factorised at a time, in double precision
+_MIN_DIVISOR = 1e-30
+_FREQUENCIES_PER_CHUNK = 4096  # factorised at a time, in double precision
 
 
 def project_filters(filters: Array) -> Array:
-    """Each filter (over joint axes and support together) onto the unit ball."""
+    """The nearest filters (R, *joint, *support) of at most unit length each."""
     norm = np.sqrt((filters.reshape(len(filters), -1).astype(np.float64) ** 2).sum(axis=1))
     scale = (1 / np.maximum(norm, 1)).astype(filters.dtype)
     return np.asarray(filters * scale.reshape(-1, *[1] * (filters.ndim - 1)))
@@ -40,7 +40,17 @@ class StepReport:
 
 
 class FilterStep:
-    """The filters and the dual variable, warm-started from sample to sample."""
+    """The filters and the dual variable, each update of which starts from the last one.
+
+    Attributes
+    ----------
+    filters : ndarray, (R, *joint, *support)
+        The base filters after the last update.
+    dual : ndarray, (R, C, *box)
+        The scaled dual variable U.
+    rho : float
+        Weight of the constraint; 0 before the first update.
+    """
 
     def __init__(
         self,
@@ -88,7 +98,7 @@ class FilterStep:
             filters = project_filters(self.dual[self._around]).reshape(old.shape)
             self.dual[self._around] -= filters.reshape(self._boxed)
             free[self._around] -= filters.reshape(self._boxed)
-            size = max(free_norm, float(np.linalg.norm(filters)), _TINY)
+            size = max(free_norm, float(np.linalg.norm(filters)), _MIN_DIVISOR)
             primal = float(np.linalg.norm(free)) / size
             dual_size = max(float(np.linalg.norm(self.dual)), size)
             dual = float(np.linalg.norm(filters - old)) / dual_size
@@ -105,7 +115,7 @@ class FilterStep:
         sample; the scaled dual follows the change of scale.
         """
         mean = float(np.einsum("rrf->", history.h.real, dtype=np.float64))
-        rho = max(mean / (len(history.h) * history.h.shape[2]), _TINY)
+        rho = max(mean / (len(history.h) * history.h.shape[2]), _MIN_DIVISOR)
         if self.rho > 0:
             self.dual *= self.dual.dtype.type(self.rho / rho)
         self.rho = rho
@@ -115,7 +125,11 @@ def invert(h: Array, rho: float) -> Array:
     """(H + rho I)^-1 at each frequency, (R, R, F); in double precision, kept in that of H."""
     out = np.empty_like(h)
     shift = rho * np.eye(len(h))
-    for first in range(0, h.shape[2], _CHUNK):
-        part = np.moveaxis(h[:, :, first : first + _CHUNK], 2, 0).astype(np.complex128)
-        out[:, :, first : first + _CHUNK] = np.moveaxis(np.linalg.inv(part + shift), 0, 2)
+    for first in range(0, h.shape[2], _FREQUENCIES_PER_CHUNK):
+        part = np.moveaxis(h[:, :, first : first + _FREQUENCIES_PER_CHUNK], 2, 0).astype(
+            np.complex128
+        )
+        out[:, :, first : first + _FREQUENCIES_PER_CHUNK] = np.moveaxis(
+            np.linalg.inv(part + shift), 0, 2
+        )
     return out

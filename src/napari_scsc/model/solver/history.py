@@ -1,4 +1,4 @@
-"""What is kept of all samples seen: H and G, whose size does not depend on their number."""
+"""The history: statistics of all samples seen, whose size does not depend on their number."""
 
 from __future__ import annotations
 

@@ -103,7 +103,7 @@ _NUMPY = SimpleNamespace(
     accumulate=_np_accumulate,
     solve=_np_solve,
 )
-_STRETCH = 512  # frequencies at a time, so that a target stays in the nearest cache
+_FREQUENCIES_PER_BLOCK = 512  # at a time: a target stays in the nearest cache
 
 
 def _descend(
@@ -140,8 +140,8 @@ def _descend(
 
 def _synthesise(filters: Array, maps: Array, out: Array) -> None:
     n_base, n_joint, size = filters.shape
-    for first in range(0, size, _STRETCH):
-        last = min(first + _STRETCH, size)
+    for first in range(0, size, _FREQUENCIES_PER_BLOCK):
+        last = min(first + _FREQUENCIES_PER_BLOCK, size)
         for c in range(n_joint):
             target = out[c, first:last]
             target[:] = 0
@@ -153,8 +153,8 @@ def _synthesise(filters: Array, maps: Array, out: Array) -> None:
 
 def _correlate(filters: Array, residual: Array, out: Array) -> None:
     n_base, n_joint, size = filters.shape
-    for first in range(0, size, _STRETCH):
-        last = min(first + _STRETCH, size)
+    for first in range(0, size, _FREQUENCIES_PER_BLOCK):
+        last = min(first + _FREQUENCIES_PER_BLOCK, size)
         for r in range(n_base):
             target = out[r, first:last]
             target[:] = 0
@@ -179,8 +179,8 @@ def _accumulate(h: Array, g: Array, maps: Array, sample: Array, keep: float, add
     real = h.real.dtype.type
     old, new = real(keep), real(add)
     n_base, size = maps.shape
-    for first in range(0, size, _STRETCH):
-        last = min(first + _STRETCH, size)
+    for first in range(0, size, _FREQUENCIES_PER_BLOCK):
+        last = min(first + _FREQUENCIES_PER_BLOCK, size)
         for r in range(n_base):
             y = maps[r, first:last]
             for s in range(n_base):
@@ -195,8 +195,8 @@ def _accumulate(h: Array, g: Array, maps: Array, sample: Array, keep: float, add
 
 def _solve(inverse: Array, right: Array, out: Array) -> None:
     n_base, n_joint, size = right.shape
-    for first in range(0, size, _STRETCH):
-        last = min(first + _STRETCH, size)
+    for first in range(0, size, _FREQUENCIES_PER_BLOCK):
+        last = min(first + _FREQUENCIES_PER_BLOCK, size)
         for r in range(n_base):
             for c in range(n_joint):
                 target = out[r, c, first:last]

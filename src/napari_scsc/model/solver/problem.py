@@ -21,7 +21,20 @@ class Geometry:
 
     A filter of length h reaches h - 1 points beyond the sample. The box is at least that much
     longer on each shift axis, and what lies outside the sample is missing data, not zeros: the
-    convolution is circular, but no wrapped value ever meets a measured one.
+    convolution is circular, but no wrapped value ever meets a measured one. Along one shift axis::
+
+        0       h-1-h//2                      n+h-1   fast length
+        |-----------|----------- n -----------|---|-------|
+                    '------- inside ----------'
+        '------------------ reach ----------------'
+        '-------------------------- box ------------------'
+
+    Attributes
+    ----------
+    joint, shift : tuple of int
+        Lengths of the axes of a sample.
+    support : tuple of int
+        Lengths of the filters on the shift axes.
     """
 
     joint: tuple[int, ...]

@@ -1,4 +1,4 @@
-"""Problems, lent to one thread at a time."""
+"""A pool of problems, each lent to one thread at a time."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from napari_scsc.model.solver.problem import Geometry, Problem
 class ProblemPool:
     """Buffers and FFT plans that are used again for the next sample of the same shape."""
 
-    _MOST_IDLE_BYTES = 256 << 20
+    _MAX_IDLE_BYTES = 256 << 20
 
     def __init__(self, n_base: int, dtype: np.dtype[Any]) -> None:
         self._n_base, self._dtype = n_base, dtype
@@ -35,5 +35,5 @@ class ProblemPool:
         yield problem
         with self._lock:
             self._idle.append(problem)
-            while sum(p.nbytes for p in self._idle) > self._MOST_IDLE_BYTES:
+            while sum(p.nbytes for p in self._idle) > self._MAX_IDLE_BYTES:
                 self._idle.pop(0)

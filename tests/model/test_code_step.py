@@ -3,7 +3,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import references
+from cancelling import CancelAtCheck
 
+from napari_scsc.cancellation import Cancelled
 from napari_scsc.model.solver import code
 from napari_scsc.model.solver.problem import Geometry, Problem
 
@@ -163,18 +165,12 @@ def test_scale_of_data_and_beta_go_together(beta):
     np.testing.assert_allclose(scaled.codes, 1000 * plain.codes, rtol=1e-6, atol=1e-6)
 
 
-def test_tick_is_called_in_every_iteration_and_may_cancel():
+def test_every_iteration_checks_whether_it_is_cancelled():
     problem, _, w, _ = make()
-    calls = []
-
-    def tick():
-        calls.append(1)
-        if len(calls) == 7:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        code.solve(problem, w, beta=0.1, max_iter=50, tol=0, tick=tick)
-    assert len(calls) == 7
+    cancellation = CancelAtCheck(7)
+    with pytest.raises(Cancelled):
+        code.solve(problem, w, beta=0.1, max_iter=50, tol=0, cancellation=cancellation)
+    assert cancellation.n_checks == 7
 
 
 def test_step_back_undoes_a_step():

@@ -3,7 +3,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from napari_scsc.data.axes import PRESETS, resolve
+from napari_scsc.choices import KINDS
+from napari_scsc.data import axes as axes_module
+from napari_scsc.data.axes import PRESETS, Axes, resolve
+from napari_scsc.errors import Remedy, UserError
 
 
 @pytest.mark.parametrize(
@@ -66,3 +69,47 @@ def test_there_and_back_in_any_order(preset):
         order = [axes.roles[i] for i in axes.order()]
         assert order == sorted(order, key=["sample", "joint", "shift"].index)
         assert axes.count("shift") == order.count("shift")
+
+
+def test_presets_are_the_kinds_that_can_be_chosen():
+    assert tuple(PRESETS) == KINDS
+    assert set(axes_module._KINDS) == set(KINDS)
+    assert all(preset.kind == kind for kind, preset in PRESETS.items())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_words_in_a_name_tell_the_kind(kind):
+    shape = (5,) * len(PRESETS[kind].labels)
+    for word in axes_module._KINDS[kind].words:
+        assert resolve(shape, name=f"my_{word.upper()}_01").kind == kind
+
+
+def test_more_particular_words_come_first():
+    assert resolve((5, 9, 9), name="time-lapse movie").kind == "time-lapse"
+    assert resolve((5, 9, 9), name="video of spectral bands").kind == "multispectral"
+
+
+@pytest.mark.parametrize(
+    ("shape", "given", "argument", "remedy"),
+    [
+        ((50, 64, 64), {}, None, Remedy.SAY_KIND_OR_AXES),
+        ((2, 3, 4, 5, 6), {}, None, Remedy.NAME_AXES),
+        ((9, 9), {"kind": "video"}, None, Remedy.NAME_AXES),
+        ((9, 9), {"kind": "picture"}, "kind", None),
+        ((9, 9), {"kind": ["image"]}, "kind", None),
+        ((9, 9), {"axes": "yxz"}, "axes", None),
+        ((9, 9), {"axes": "yk"}, "axes", None),
+        ((9, 9), {"axes": "yy"}, "axes", None),
+        ((9, 9, 9), {"axes": PRESETS["image"]}, "axes", None),
+    ],
+)
+def test_errors_say_what_they_are_about_and_what_would_help(shape, given, argument, remedy):
+    with pytest.raises(UserError) as raised:
+        resolve(shape, **given)
+    assert raised.value.message.argument == argument
+    assert raised.value.message.remedy == remedy
+
+
+def test_each_axis_has_a_label_and_a_role():
+    with pytest.raises(UserError, match="labels are 2 for 1 roles"):
+        Axes("custom", ("y", "x"), ("shift",))
