@@ -106,7 +106,7 @@ def open_start_pause_resume_and_close(viewer, qtbot, stop_first):
     return weakref.ref(dock)
 
 
-def test_ten_cycles_leave_no_threads_widgets_or_callbacks(
+def test_cycles_leave_no_threads_widgets_or_callbacks(
     make_napari_viewer, memory, qtbot, monkeypatch
 ):
     from qtpy.QtCore import QThreadPool
@@ -115,7 +115,7 @@ def test_ten_cycles_leave_no_threads_widgets_or_callbacks(
     viewer = make_napari_viewer()
     viewer.add_image(noisy_cells(), name="mine")
     before, threads, widgets = others(viewer), threads_at_work(), widgets_of_ours()
-    for cycle in range(10):
+    for cycle in range(4):
         gone = open_start_pause_resume_and_close(viewer, qtbot, stop_first=cycle % 2 == 1)
         del viewer.layers[1:]
     qtbot.waitUntil(lambda: threads_at_work() == threads, timeout=5000)

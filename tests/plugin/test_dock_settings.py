@@ -105,6 +105,15 @@ def test_value_that_is_not_allowed_is_refused_and_changes_nothing(make_light_doc
     assert values_of(dock) == first
 
 
+def test_what_the_dock_says_can_only_be_read(make_light_dock):
+    _, dock = make_light_dock(noisy_cells())
+    for name in ("script", "message", "about", "noise", "scores", "busy", "paused", "progress"):
+        with pytest.raises(AttributeError, match="read"):
+            setattr(dock, name, "x")
+    with pytest.raises(AttributeError):
+        dock.result = None
+
+
 def test_reset_is_refused_while_something_runs(make_light_dock, monkeypatch):
     slow_down(monkeypatch)
     _, dock = make_light_dock(noisy_cells())
@@ -399,7 +408,7 @@ def test_script_of_inpainting(make_light_dock, mask):
 
 
 def test_script_of_the_model_of_the_paper_learned_and_used(make_light_dock):
-    viewer, dock = make_light_dock(noisy_cells((40, 40)), name="mine")
+    viewer, dock = make_light_dock(noisy_cells((32, 32)), name="mine")
     dock.model, dock.method = "the paper's (SCSC)", "the paper's code"
     dock.effort, dock.n_base, dock.n_filters, dock.filter_size = "quick", 3, 6, 5
     dock.ball, dock.sparsity = "l1", 2.0

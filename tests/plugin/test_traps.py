@@ -17,8 +17,9 @@ from dock_tools import (
     slow_learning,
 )
 
-from napari_scsc import denoise
+from napari_scsc import denoise, learn
 from napari_scsc.cancellation import Cancelled
+from napari_scsc.plugin.controller import State
 from napari_scsc.plugin.jobs import PausableCancellation
 
 pytestmark = pytest.mark.screen
@@ -202,6 +203,24 @@ def test_result_is_of_the_layer_that_was_ticked_at_the_start(make_light_dock):
     assert dock.sources == ["other"]
 
 
+def test_restoration_that_waits_for_its_filters_is_of_the_layer_that_was_ticked(make_light_dock):
+    first, other = noisy_cells(), noisy_cells((48, 80))
+    viewer, dock = make_light_dock(first, name="first")
+    viewer.add_image(other, name="other")
+    dock.sources, dock.quality, dock.effort = ["first"], "fast", "quick"
+    dock.denoise()
+    assert dock.controller.state is State.LEARNING_FIRST
+    dock.sources = ["other"]
+    dock.strength = 3.0
+    finish(dock)
+    bank = learn(first, kind="image", tiles=8)
+    assert dock.bank.id == bank.id
+    assert dock.result.name == "first · denoised"
+    np.testing.assert_array_equal(
+        dock.result.data, denoise(first, kind="image", bank=bank, quality="fast")
+    )
+
+
 def test_result_of_a_dask_source_is_in_memory_and_a_slider_computes_nothing(make_dock, qtbot):
     computed = []
 
@@ -225,3 +244,12 @@ def test_result_of_a_dask_source_is_in_memory_and_a_slider_computes_nothing(make
         np.testing.assert_array_equal(result._slice.image.raw, result.data[position])
     assert not computed
     assert not dock.busy
+
+
+def test_job_that_is_to_end_cannot_be_held():
+    cancellation = PausableCancellation()
+    cancellation.hold(True)
+    cancellation.cancel()
+    cancellation.hold(True)
+    with pytest.raises(Cancelled):
+        cancellation.check()  # and does not wait for ever

@@ -58,10 +58,14 @@ class Dock(Section):
     reference = Field("compare_section", "Name of the layer that the result is measured against.")
 
     sources = PartAttribute(
-        "source_section", "Names of the ticked layers: all are learned from, the first is restored."
+        "source_section",
+        "Names of the ticked layers: all are learned from, the first is restored.",
+        is_settable=True,
     )
     axes = PartAttribute("source_section", "What the axes of the layer to restore are.")
-    bank = PartAttribute("filters", "The filters that restore; None until there are some.")
+    bank = PartAttribute(
+        "filters", "The filters that restore; None until there are some.", is_settable=True
+    )
     script = PartAttribute("runner", "The lines that do again what was done last.")
     message = PartAttribute("foot", "What the dock says at its foot.")
     about = PartAttribute("source_section", "What the layer to restore is, and what it will take.")

@@ -11,13 +11,13 @@ from napari.utils.notifications import show_error, show_warning
 from qtpy.QtCore import QObject
 
 from napari_scsc._types import Array, Region
-from napari_scsc.cancellation import Cancellation
+from napari_scsc.data.axes import Axes
 from napari_scsc.data.image import wrap_image
 from napari_scsc.plugin import layers, preferences
 from napari_scsc.plugin.bank_holder import BankHolder
 from napari_scsc.plugin.controller import Controller, Ending, Event, Lane, Request, Task
 from napari_scsc.plugin.cost import check_memory
-from napari_scsc.plugin.jobs import JobList, Outcome, Report
+from napari_scsc.plugin.jobs import JobList, Outcome, Report, StartUpdates
 from napari_scsc.plugin.preview import crop, region_in_view
 from napari_scsc.plugin.requests import LearnRequest, RestoreRequest
 from napari_scsc.plugin.result_layer import ResultLayer, make_output
@@ -29,7 +29,7 @@ from napari_scsc.plugin.sections.restore_section import RestoreSection
 from napari_scsc.plugin.sections.source_section import SourceSection
 from napari_scsc.plugin.wording import say
 from napari_scsc.restore.groups import group_kernels
-from napari_scsc.run.updates import Finished, NoiseFound, TileLearned, Updates
+from napari_scsc.run.updates import Finished, NoiseFound, TileLearned
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,53 +45,35 @@ class Parts:
     filters: BankHolder
 
 
-@dataclass
-class LearnWork:
-    """Learning that is ready to run; ``lines`` of a script learn the same."""
+@dataclass(frozen=True, slots=True)
+class PreparedTask:
+    """A task that is ready to run: what it was asked for is read, and may change or go.
 
-    request: LearnRequest
-    lines: list[str]
-    earlier_script: str = ""
-    task = Task.LEARN
-    title = "Learning"
+    Attributes
+    ----------
+    task : Task
+        What it is for the controller.
+    title : str
+        What it does, for the user.
+    axes : Axes
+        Those of the data, for the plots.
+    updates : function
+        Runs it.
+    finish : function
+        Shows how it ended.
+    script : str
+        What does the same; a preview has none.
+    result : ResultLayer, optional
+        The layer of a restoration or a preview.
+    """
 
-    @property
-    def script(self) -> str:
-        """What does the same."""
-        return make_script(self.lines)
-
-    def updates(self, cancellation: Cancellation) -> Updates:
-        """Learn."""
-        return self.request.updates(cancellation)
-
-
-@dataclass
-class RestoreWork:
-    """A restoration or a preview that is ready to run, and the layer that will show it."""
-
-    result: ResultLayer
-    earlier_script: str = ""
-
-    @property
-    def task(self) -> Task:
-        """What it is for the controller."""
-        return Task.PREVIEW if self.result.is_preview else Task.RESTORE
-
-    @property
-    def title(self) -> str:
-        """What it does."""
-        if self.result.is_preview:
-            return "Preview"
-        return "Denoising" if self.result.request.task == "denoise" else "Filling"
-
-    @property
-    def script(self) -> str:
-        """What does the same."""
-        return self.result.script
-
-    def updates(self, cancellation: Cancellation) -> Updates:
-        """Restore."""
-        return self.result.request.updates(self.result.out, cancellation)
+    task: Task
+    title: str
+    axes: Axes
+    updates: StartUpdates
+    finish: Callable[[Outcome], None]
+    script: str = ""
+    result: ResultLayer | None = None
 
 
 class TaskRunner(QObject):
@@ -114,6 +96,7 @@ class TaskRunner(QObject):
         self.controller = Controller(self, changed)
         self.script = ""
         """The lines that do again what was done last."""
+        self._earlier_script = ""
         self.result: ResultLayer | None = None
         """The restoration or preview that was started last."""
         self._parts = parts
@@ -137,13 +120,11 @@ class TaskRunner(QObject):
             return
         request = self._restore_request()
 
-        def prepare() -> RestoreWork:
-            bank = self._parts.filters.bank
-            return self._make_restoration(replace(request, bank=bank))
+        def prepare() -> PreparedTask:
+            return self._make_restoration(replace(request, bank=self._parts.filters.bank))
 
-        self.controller.ask(
-            Request(Task.RESTORE, prepare), first=Request(Task.LEARN, self._prepare_learning)
-        )
+        learning = Request(Task.LEARN, self._prepare_learning)
+        self.controller.ask(Request(Task.RESTORE, prepare), first=learning)
 
     def preview(self) -> None:
         """Denoise or inpaint what is in view, quickly, into a layer of its own."""
@@ -172,11 +153,19 @@ class TaskRunner(QObject):
             return False
         return not parts.filters.fits(parts.source.first()[1])
 
-    def _prepare_learning(self) -> LearnWork:
+    def _prepare_learning(self) -> PreparedTask:
         parts = self._parts
         request = parts.learn.request(parts.source.snapshots(), parts.filters.bank)
         earlier = [] if request.continued is None else parts.filters.lines(parts.viewer.layers)
-        return LearnWork(request, [*earlier, *learn_lines(request)])
+        lines = [*earlier, *learn_lines(request)]
+        return PreparedTask(
+            Task.LEARN,
+            "Learning",
+            request.sources[0].axes,
+            request.updates,
+            lambda outcome: self._finish_learning(request, lines, outcome),
+            make_script(lines),
+        )
 
     def _restore_request(self) -> RestoreRequest:
         parts = self._parts
@@ -185,21 +174,21 @@ class TaskRunner(QObject):
         seed = parts.learn.seed.value
         return parts.restore.request(layer, source, parts.filters.bank, seed, threads)
 
-    def _prepare_restoration(self) -> RestoreWork:
+    def _prepare_restoration(self) -> PreparedTask:
         return self._make_restoration(self._restore_request())
 
-    def _make_restoration(self, request: RestoreRequest) -> RestoreWork:
+    def _make_restoration(self, request: RestoreRequest) -> PreparedTask:
         parts, wishes = self._parts, preferences.read_preferences()
         check_memory(request, wishes)
         earlier = [] if request.bank is None else parts.filters.lines(parts.viewer.layers)
         script = make_script([*earlier, *restore_lines(request)])
-        work = RestoreWork(ResultLayer(request, make_output(request, wishes), script))
+        result = ResultLayer(request, make_output(request, wishes), script)
         preview = layers.find_preview(parts.viewer.layers, request.source.layer_id)
         if preview is not None:
             parts.viewer.layers.remove(preview)  # it would lie below the result
-        return work
+        return self._show_in(result, "Denoising" if request.task == "denoise" else "Filling")
 
-    def _prepare_preview(self) -> RestoreWork:
+    def _prepare_preview(self) -> PreparedTask:
         parts = self._parts
         layer, whole = parts.source.first()
         region = region_in_view(whole, layer, parts.viewer.dims)
@@ -212,21 +201,31 @@ class TaskRunner(QObject):
             find_missing=lambda: _cropped(request.find_missing(), region),
         )
         out = np.zeros(source.shape, wrap_image(source.data).dtype)
-        return RestoreWork(ResultLayer(part, out, is_preview=True))
+        return self._show_in(ResultLayer(part, out, is_preview=True), "Preview")
+
+    def _show_in(self, result: ResultLayer, title: str) -> PreparedTask:
+        """A restoration or a preview that is ready to run, and the layer that will show it."""
+        return PreparedTask(
+            Task.PREVIEW if result.is_preview else Task.RESTORE,
+            title,
+            result.request.source.axes,
+            lambda cancellation: result.request.updates(result.out, cancellation),
+            lambda outcome: self._finish_restoration(result, outcome),
+            result.script,
+            result,
+        )
 
     # --- running, for the controller ------------------------------------------------------------
 
-    def start(self, work: LearnWork | RestoreWork) -> None:
+    def start(self, work: PreparedTask) -> None:
         """Run it in the background."""
         parts = self._parts
         if work.script:
-            work.earlier_script, self.script = self.script, work.script
-        if isinstance(work, RestoreWork):
+            self._earlier_script, self.script = self.script, work.script
+        if work.result is not None:
             self.result = work.result
             parts.compare.show_result(None)
-            parts.filters.name_axes(work.result.request.source.axes)
-        else:
-            parts.filters.name_axes(work.request.sources[0].axes)
+        parts.filters.name_axes(work.axes)
         parts.foot.show_progress(0)
         parts.foot.say(f"{work.title} ...")
         self.jobs.start(work.task.lane, work.title, work.updates)
@@ -243,14 +242,11 @@ class TaskRunner(QObject):
         if job is not None:
             job.cancellation.hold(held)
 
-    def finish(self, work: LearnWork | RestoreWork, outcome: Outcome) -> None:
-        """Show how a job ended."""
-        if outcome.ending is Ending.FAILED and work.script:
-            self.script = work.earlier_script
-        if isinstance(work, RestoreWork):
-            self._finish_restoration(work.result, outcome)
-        else:
-            self._finish_learning(work, outcome)
+    def finish(self, work: PreparedTask, outcome: Outcome) -> None:
+        """Show how a job ended; the script of one that failed is not kept."""
+        if outcome.ending is Ending.FAILED and self.script == work.script:
+            self.script = self._earlier_script
+        work.finish(outcome)
 
     def fail(self, error: Exception | str) -> None:
         """Say what went wrong."""
@@ -278,10 +274,10 @@ class TaskRunner(QObject):
         if report.has_new_values and self.result is not None:
             self.result.show(parts.viewer)
 
-    def _finish_learning(self, work: LearnWork, outcome: Outcome) -> None:
+    def _finish_learning(self, request: LearnRequest, lines: list[str], outcome: Outcome) -> None:
         if outcome.bank is not None:
-            lines = _note_if_stopped(work.lines, outcome)
-            self._parts.filters.take_learned(outcome.bank, lines, work.request.sources)
+            noted = _note_if_stopped(lines, outcome)
+            self._parts.filters.take_learned(outcome.bank, noted, request.sources)
         bank = self._parts.filters.bank
         done = f"{bank.n_base if bank else 'no'} base filters in {self._spent}"
         self._say_how_it_ended(outcome, done, "what was done so far is kept")

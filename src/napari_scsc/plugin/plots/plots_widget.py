@@ -46,7 +46,7 @@ class Plots(QWidget):
         How often a second it redraws at the most.
     """
 
-    rate = PartAttribute("clock", "Redraws a second, at the most.")
+    rate = PartAttribute("clock", "Redraws a second, at the most.", is_settable=True)
 
     layer_wanted = Signal(object)
     failed = Signal(str)
