@@ -28,7 +28,8 @@ _GB = 10**9
 # Every module that a run loads, so that what is measured is what the data take.
 _BASELINE = (
     "import time, dask.array, zarr, click; import napari_scsc.cli;"
-    "from napari_scsc import denoise, learn; from napari_scsc.io import sources, stores;"
+    "from napari_scsc import denoise, learn; from napari_scsc.io import stores;"
+    "from napari_scsc.io.formats import zarr_files;"
     "from napari_scsc.restore import groups; groups.warm_up();"
     "print('ready', flush=True); time.sleep(60)"
 )

@@ -22,7 +22,7 @@ from click.testing import CliRunner
 from napari_scsc import FilterBank, cli, denoise, inpaint, learn, samples
 from napari_scsc.data.image import ImageArray
 from napari_scsc.errors import RunInterrupted
-from napari_scsc.io.sources import open_source
+from napari_scsc.io.formats import open_file
 from napari_scsc.io.stores import store_for
 from napari_scsc.restore.groups import passes
 from napari_scsc.restore.options import METHODS
@@ -229,7 +229,7 @@ def test_result_is_that_of_the_function_with_the_scale_of_the_image(folder, cell
     options = {"sigma": 7.0, "strength": 1.2, "quality": "draft", "seed": 3}
     said = [f"--{name}={value}" for name, value in options.items()]
     succeed("denoise", "cells.tif", "-o", out, *said)
-    found = open_source(out)
+    found = open_file(out)
     np.testing.assert_array_equal(np.asarray(found.array), denoise(cells, **options))
     assert found.labels == ("y", "x")
     assert found.scale == pytest.approx((0.2, 0.2))
@@ -363,7 +363,7 @@ def test_axes_of_length_one_are_put_aside_and_kept(folder, cells):
         facts = json.loads(succeed("info", "five.ome.zarr", *kind, "--no-noise", "--json").stdout)
         assert facts["kind"] == "stack"
     succeed("denoise", "five.ome.zarr", "-o", "new.ome.zarr", *DRAFT)
-    found, before = open_source("new.ome.zarr"), open_source("five.ome.zarr")
+    found, before = open_file("new.ome.zarr"), open_file("five.ome.zarr")
     assert found.array.shape == five.shape
     assert (found.labels, found.scale) == (before.labels, before.scale)
     expected = denoise(five[0, 0], kind="stack", quality="draft")
@@ -373,7 +373,7 @@ def test_axes_of_length_one_are_put_aside_and_kept(folder, cells):
 def test_axis_whose_positions_are_by_themselves_keeps_its_name(folder, cells):
     save("four.tif", np.stack([np.stack([cells] * 3)] * 2), "tzyx", (5, 2, 1, 1), None)
     succeed("denoise", "four.tif", "--axes", "nzyx", "-o", "new.tif", *DRAFT)
-    assert open_source("new.tif").labels == ("t", "z", "y", "x")
+    assert open_file("new.tif").labels == ("t", "z", "y", "x")
 
 
 def test_kind_does_not_undo_the_order_of_the_file(folder, cells):
@@ -567,8 +567,8 @@ blocks._estimate = slowly
 # What is compiled is kept in files too, and must not be what fails.
 LIMITED = """
 import resource
-from napari_scsc.restore import groups
-groups.warm_up()
+from napari_scsc.restore.groups import group_kernels
+group_kernels.warm_up()
 resource.setrlimit(resource.RLIMIT_FSIZE, (4000, 4000))
 """
 
@@ -648,8 +648,9 @@ def test_other_series_of_a_file_are_mentioned(folder, cells):
         writer.write(cells)
         writer.write(cells[:40, :40])
     result = succeed("denoise", "two.tif", "-o", "clean.tif", *DRAFT)
-    assert "two.tif: holds 2 series, this is the first: --key 1 is the next" in result.stderr
-    assert "--key 1" in succeed("info", "two.tif", "--no-noise").stdout
+    said = "holds 2 series, this is the first and '1' the next: say which with --key"
+    assert f"two.tif: {said}" in result.stderr
+    assert said in succeed("info", "two.tif", "--no-noise").stdout
 
 
 def test_axes_that_cannot_be_restored_are_mentioned(folder):
@@ -698,9 +699,9 @@ def test_examples_of_the_page_work_as_written(folder, cells):
         )
         assert done.returncode == 0, example + done.stderr
     assert sorted(os.listdir("night1-clean")) == ["a.tif", "b.tif"]
-    assert open_source("embryo.ome.zarr").labels == ("z", "y", "x")
+    assert open_file("embryo.ome.zarr").labels == ("z", "y", "x")
     assert float(done.stdout) > 0
     for name in ("cells-clean.tif", "cells.npy", "cells.zarr"):
-        assert np.asarray(open_source(name).array).std() < cells.std()
+        assert np.asarray(open_file(name).array).std() < cells.std()
     filled = tifffile.imread("cells-filled.tif")
     assert (filled != cells).any(axis=0).nonzero()[0].tolist() == [20]

@@ -11,10 +11,12 @@ OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 MODULES = (
     "cancellation",
     "data.axes",
+    "learning.api",
     "model.bank",
     "model.general_banks",
     "model.lattice",
     "model.scsc",
+    "restore.api",
 )
 
 

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 from napari_scsc.__about__ import __version__
 
 if TYPE_CHECKING:
+    from napari_scsc.cancellation import Cancellation, Cancelled
     from napari_scsc.data.axes import Axes
-    from napari_scsc.errors import FileFormatError, RunInterrupted
+    from napari_scsc.errors import FileFormatError, RunInterrupted, UserError
     from napari_scsc.learning.api import iter_learn, learn
     from napari_scsc.model.bank import FilterBank
     from napari_scsc.model.general_banks import general_bank
@@ -29,27 +30,45 @@ if TYPE_CHECKING:
     from napari_scsc.restore.codes import CodedBlock, Codes, open_codes
     from napari_scsc.restore.explain import Explanation, explain
     from napari_scsc.run.partial import Output
-    from napari_scsc.run.updates import RestorationWarning, RestoreUpdate
+    from napari_scsc.run.updates import (
+        BlocksDone,
+        Finished,
+        FirstLook,
+        NoiseFound,
+        RegionRestored,
+        RestorationWarning,
+        RestoreUpdate,
+        TileLearned,
+    )
 
 # Where the names live. They are looked up when they are used: napari asks every plugin for
 # something at its start, and should not have to wait for FFTs and compilers.
 _HOMES = {
     "Axes": "data.axes",
+    "BlocksDone": "run.updates",
+    "Cancellation": "cancellation",
+    "Cancelled": "cancellation",
     "Code": "model.updates",
     "CodedBlock": "restore.codes",
     "Codes": "restore.codes",
     "Explanation": "restore.explain",
     "FileFormatError": "errors",
     "FilterBank": "model.bank",
+    "Finished": "run.updates",
+    "FirstLook": "run.updates",
     "LatticeSCSC": "model.lattice",
     "Noise": "noise.model",
+    "NoiseFound": "run.updates",
     "Output": "run.partial",
+    "RegionRestored": "run.updates",
     "Relative": "model.settings",
     "RestorationWarning": "run.updates",
     "RestoreUpdate": "run.updates",
     "RunInterrupted": "errors",
     "SCSC": "model.scsc",
     "SampleUpdate": "model.updates",
+    "TileLearned": "run.updates",
+    "UserError": "errors",
     "ZeroCodeWarning": "model.updates",
     "denoise": "restore.api",
     "encode": "restore.api",
@@ -84,20 +103,29 @@ def __dir__() -> list[str]:
 __all__ = [
     "SCSC",
     "Axes",
+    "BlocksDone",
+    "Cancellation",
+    "Cancelled",
     "Code",
     "CodedBlock",
     "Codes",
     "Explanation",
     "FileFormatError",
     "FilterBank",
+    "Finished",
+    "FirstLook",
     "LatticeSCSC",
     "Noise",
+    "NoiseFound",
     "Output",
+    "RegionRestored",
     "Relative",
     "RestorationWarning",
     "RestoreUpdate",
     "RunInterrupted",
     "SampleUpdate",
+    "TileLearned",
+    "UserError",
     "ZeroCodeWarning",
     "__version__",
     "denoise",

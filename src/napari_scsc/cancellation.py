@@ -46,6 +46,9 @@ class _Never(Cancellation):
     def __init__(self) -> None:
         pass
 
+    def __repr__(self) -> str:
+        return "NEVER"
+
     @property
     def is_cancelled(self) -> bool:
         return False

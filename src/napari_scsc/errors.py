@@ -123,10 +123,19 @@ class UserError(ValueError):
     def __str__(self) -> str:
         return str(self.message)
 
+    def __reduce__(self) -> tuple[Any, ...]:  # the errors of files cannot be sent by themselves
+        return _rebuild_error, (type(self), self.message)
+
     def about(self, **facts: Any) -> UserError:
         """The same error, with more known of it, such as ``path`` or ``item``."""
         self.message = replace(self.message, **facts)
         return self
+
+
+def _rebuild_error(kind: type[UserError], message: Message) -> UserError:
+    error = kind(message.text)
+    error.message = message
+    return error
 
 
 class UserTypeError(UserError, TypeError):

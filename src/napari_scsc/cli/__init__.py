@@ -182,7 +182,7 @@ def learn(inputs: tuple[str, ...], out: str, **asked: Any) -> None:
         with naming(path):
             image, meaning = open_input(path, **asked)
             for remark in image.remarks:
-                complain(f"{path}: {translated(remark)}")
+                complain(f"{path}: {translated(str(remark))}")
             images.append(image.array)
             axes.append(meaning)
             if meaning != axes[0]:

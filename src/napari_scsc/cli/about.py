@@ -47,7 +47,7 @@ def about_image(
     image = opened(path, key)
     facts: dict[str, Any] = {"shape": image.array.shape, "dtype": str(image.array.dtype)}
     facts |= {"scale": image.scale, "units": image.units}
-    remarks = [translated(remark) for remark in image.remarks]
+    remarks = [translated(str(remark)) for remark in image.remarks]
     try:
         meaning = meaning_of(image, kind, axes)
         roles = dict(zip(meaning.labels, meaning.roles, strict=True))

@@ -17,7 +17,7 @@ from napari_scsc.cli.words import is_terminal, naming
 
 if TYPE_CHECKING:
     from napari_scsc.data.axes import Axes
-    from napari_scsc.io.sources import Opened
+    from napari_scsc.io.formats.opened_file import OpenedFile
 
 
 def expanded(inputs: tuple[str, ...]) -> list[str]:
@@ -37,13 +37,13 @@ def temporary_folder() -> Path:
     return Path(click.get_current_context().with_resource(tempfile.TemporaryDirectory()))
 
 
-def opened(path: str, key: str | None = None) -> Opened:
+def opened(path: str, key: str | None = None) -> OpenedFile:
     """An input as a lazy array; what comes from a pipe is kept in a file meanwhile."""
-    from napari_scsc.io import sources
+    from napari_scsc.io.formats import open_file
 
     if path != "-":
         _refuse_codes(path)
-        return sources.open_source(path, key)
+        return open_file(path, key)
     if is_terminal(sys.stdin):
         raise ValueError("'-' reads an array from a pipe or a file, and this is a terminal")
     # In a file it may be larger than the memory, and other processes can read it.
@@ -52,7 +52,7 @@ def opened(path: str, key: str | None = None) -> Opened:
         shutil.copyfileobj(sys.stdin.buffer, stream)
     if place.stat().st_size == 0:
         raise ValueError("nothing came from standard input")
-    return sources.open_source(place, key)
+    return open_file(place, key)
 
 
 def _refuse_codes(path: str) -> None:
@@ -71,13 +71,13 @@ def holds_codes(path: str) -> bool:
 
 def open_input(
     path: str, key: str | None, kind: str | None, axes: str | None, **_: Any
-) -> tuple[Opened, Axes]:
+) -> tuple[OpenedFile, Axes]:
     """An input, and what its axes are."""
     image = opened(path, key)
     return image, meaning_of(image, kind, axes)
 
 
-def meaning_of(image: Opened, kind: str | None, axes: str | None) -> Axes:
+def meaning_of(image: OpenedFile, kind: str | None, axes: str | None) -> Axes:
     """What the axes are: as the user says, else as the file does; those of length 1 put aside."""
     from napari_scsc.data.axes import long_axes, resolve, with_short_axes
 

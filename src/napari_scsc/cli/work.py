@@ -62,7 +62,7 @@ def make_each(
         )
         with keeping(None if is_piped else checkpoint_of(target)):
             last = follow(updates, Path(path).name)
-        remarks = [translated(remark) for remark in (*image.remarks, *last.remarks)]
+        remarks = [translated(str(remark)) for remark in (*image.remarks, *last.remarks)]
         if not asked["as_json"]:
             for remark in remarks:
                 complain(f"{path}: {remark}")

@@ -223,6 +223,12 @@ def _meaning(label: str) -> tuple[str, Role] | None:
     return _MEANINGS.get(label.strip().lower())
 
 
+def letter_of(label: str) -> str:
+    """The letter that an axis of that label is known by; empty where the label says nothing."""
+    meaning = _meaning(label)
+    return meaning[0] if meaning else ""
+
+
 def _from_labels(labels: tuple[str, ...], n: int, kind: str | None, rgb: bool) -> Axes:
     """Axes with these labels, of that kind or of the one that the labels tell."""
     listed = ", ".join(labels)

@@ -1,1 +1,1 @@
-"""Files in and out of napari: filter banks, folders of bands or views, cubes and videos."""
+"""Files: formats that are opened, stores that results are written to, and layers of napari."""

@@ -7,23 +7,42 @@ import errno
 import json
 import os
 import secrets
+import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from napari_scsc.errors import FileFormatError, UserError
+
+
+@contextlib.contextmanager
+def made_beside(path: Path, is_replaced: bool = False) -> Iterator[Path]:
+    """A temporary path for a file or folder, which gets its name at the end of the ``with``.
+
+    When something is raised, nothing is left of it. What has the name already must not be there,
+    unless it is to be replaced.
+    """
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    try:
+        yield temporary
+        if is_replaced:
+            os.replace(temporary, path)
+        else:
+            os.rename(temporary, path)
+    except BaseException:
+        if temporary.is_dir():
+            shutil.rmtree(temporary, ignore_errors=True)
+        else:
+            with contextlib.suppress(OSError):
+                temporary.unlink()
+        raise
+
 
 def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
-    """Write a file beside and rename it: it is there whole, or not at all."""
-    target = Path(path)
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
-    try:
+    """Write a file; it is there whole, or not at all."""
+    with made_beside(Path(path), is_replaced=True) as temporary:
         temporary.write_bytes(data)
-        os.replace(temporary, target)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
-        raise
 
 
 def write_json(path: Path, value: Any) -> None:
@@ -32,18 +51,17 @@ def write_json(path: Path, value: Any) -> None:
 
 
 def read_json(path: Path) -> Any:
-    """What a file of a run in the making says."""
+    """The value in a JSON file of a run in the making; FileFormatError if it is damaged."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
-        raise ValueError(
-            f"{path} is damaged: remove the folder {path.parent}, and begin again"
-        ) from error
+        remedy = f"remove the folder {path.parent}, and begin again"
+        raise FileFormatError("is damaged", remedy=remedy, path=path) from error
 
 
 @contextlib.contextmanager
 def exclusive_lock(path: Path, why: str) -> Iterator[None]:
-    """Have a file for oneself; whoever else wants it is told ``why`` not.
+    """Lock a file for the time of a ``with``; whoever else wants it is told ``why`` not.
 
     The system lets go of it when the process ends, in whatever way. Where it knows no locks, as on
     some file systems of networks, nobody is kept out.
@@ -53,7 +71,7 @@ def exclusive_lock(path: Path, why: str) -> Iterator[None]:
             _lock(stream.fileno())
         except OSError as error:
             if error.errno in (errno.EAGAIN, errno.EACCES, errno.EDEADLK):
-                raise ValueError(f"{why}: wait for it, or stop it") from None
+                raise UserError(why, remedy="wait for it, or stop it") from None
         yield
 
 

@@ -8,25 +8,23 @@ room for as many values as a code can have; chunks that nobody fills take no roo
 from __future__ import annotations
 
 import os
-import secrets
-import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 
-from napari_scsc.errors import FileFormatError
-
-Array = NDArray[Any]
+from napari_scsc._types import Array
+from napari_scsc.errors import FileFormatError, PathNotFoundError
+from napari_scsc.io.atomic_files import made_beside
 
 KEY = "napari_scsc"  # of our attributes
 _KIND = "napari-scsc codes"
 _VERSION = 1
-_RUN = 1 << 16  # values of a code in a chunk
-_AT_A_TIME = 1 << 12  # blocks whose numbers of values are read together
+_VALUES_PER_CHUNK = 1 << 16
+_BLOCKS_PER_READ = 1 << 12  # whose numbers of values are read together
 
 
 class Coded(NamedTuple):
@@ -76,30 +74,25 @@ class CodeStore:
         """
         import zarr
 
-        temporary = self.path.with_name(f".{self.path.name}.{secrets.token_hex(4)}")
-        try:
-            attributes = {KEY: {"kind": _KIND, "version": _VERSION, **header}}
+        attributes = {KEY: {"kind": _KIND, "version": _VERSION, **header}}
+        with made_beside(self.path) as temporary:
             zarr.create_group(store=temporary, zarr_format=3, attributes=attributes)
             for name, values in arrays.items():
                 self._make(temporary, name, values.shape, values.dtype, values.shape)[...] = values
             for name, (shape, dtype, chunk, axes) in self._layout().items():
                 shapes = (self.n_blocks, *shape), (1, *(chunk or shape))
                 self._make(temporary, name, shapes[0], dtype, shapes[1], ("block", *axes))
-            os.rename(temporary, self.path)
-        except BaseException:
-            shutil.rmtree(temporary, ignore_errors=True)
-            raise
 
     def write(self, number: int, coded: Coded) -> None:
         """Fill the place of a block."""
         self._array("W")[number] = coded.weights
         self._array("smooth")[number] = coded.smooth
         self._array("Z/indptr")[number] = coded.ends
-        run = min(_RUN, self._most)
+        run = min(_VALUES_PER_CHUNK, self._max_values)
         short = -len(coded.values) % run
         for name, values in {"Z/indices": coded.positions, "Z/data": coded.values}.items():
             if len(values):  # whole chunks, or zarr would look for what is there already
-                end = min(len(values) + short, self._most)
+                end = min(len(values) + short, self._max_values)
                 whole = np.pad(values, (0, end - len(values)))
                 self._array(name)[number, :end] = whole
 
@@ -107,11 +100,11 @@ class CodeStore:
         """What is kept of a block; FileFormatError if that cannot be."""
         ends = np.asarray(self._array("Z/indptr", "r")[number])
         count = int(ends[-1])
-        if ends[0] != 0 or (np.diff(ends) < 0).any() or count > self._most:
-            raise FileFormatError(f"{self.path}: the code of block {number} is damaged")
+        if ends[0] != 0 or (np.diff(ends) < 0).any() or count > self._max_values:
+            raise FileFormatError(f"the code of block {number} is damaged", path=self.path)
         positions = np.asarray(self._array("Z/indices", "r")[number, :count])
         if count and not (positions.min() >= 0 and positions.max() < self.n_positions):
-            raise FileFormatError(f"{self.path}: the code of block {number} is damaged")
+            raise FileFormatError(f"the code of block {number} is damaged", path=self.path)
         return Coded(
             weights=np.asarray(self._array("W", "r")[number]),
             ends=ends,
@@ -121,11 +114,11 @@ class CodeStore:
         )
 
     def check(self) -> None:
-        """Raise ValueError if what is there is not what this describes."""
+        """Raise FileFormatError if what is there is not what this describes."""
         for name, (shape, dtype, _, _) in self._layout().items():
             found, wanted = self._array(name, "r"), (self.n_blocks, *shape)
             if found.shape != wanted or found.dtype != np.dtype(dtype):
-                raise ValueError(
+                raise FileFormatError(
                     f"{name} has the shape {found.shape} and type {found.dtype}, not {wanted} and "
                     f"{np.dtype(dtype)}"
                 )
@@ -140,29 +133,29 @@ class CodeStore:
 
     def _counts(self) -> Iterator[int]:
         ends = self._array("Z/indptr", "r")
-        for first in range(0, self.n_blocks, _AT_A_TIME):
-            yield int(ends[first : first + _AT_A_TIME, -1].sum())
+        for first in range(0, self.n_blocks, _BLOCKS_PER_READ):
+            yield int(ends[first : first + _BLOCKS_PER_READ, -1].sum())
 
     @property
-    def _most(self) -> int:
+    def _max_values(self) -> int:
         """How many values a code can have."""
         return self.n_filters * self.n_positions
 
     def _layout(self) -> dict[str, tuple[tuple[int, ...], DTypeLike, Any, tuple[str, ...]]]:
         """Of the arrays with a place for each block: shape, type and chunk of it, and its axes."""
         lengths = tuple(f"axis-{i}" for i in range(len(self.tile) - 1))
-        run = (min(_RUN, self._most),)
+        run = (min(_VALUES_PER_CHUNK, self._max_values),)
         return {
             "W": ((self.n_base, self.n_filters), self.dtype, None, ("base", "filter")),
             "smooth": (self.tile, np.float32, None, ("joint", *lengths)),
             "Z/indptr": ((self.n_filters + 1,), np.int64, None, ("filter",)),
-            "Z/indices": ((self._most,), np.int32, run, ("value",)),
-            "Z/data": ((self._most,), self.dtype, run, ("value",)),
+            "Z/indices": ((self._max_values,), np.int32, run, ("value",)),
+            "Z/data": ((self._max_values,), self.dtype, run, ("value",)),
         }
 
     def _make(
         self,
-        place: Path,
+        path: Path,
         name: str,
         shape: tuple[int, ...],
         dtype: DTypeLike,
@@ -173,7 +166,7 @@ class CodeStore:
         from zarr.codecs import BloscCodec
 
         return zarr.create_array(
-            store=place,
+            store=path,
             name=name,
             shape=shape,
             dtype=dtype,
@@ -190,7 +183,7 @@ class CodeStore:
 
 
 def is_codes(path: str | os.PathLike[str]) -> bool:
-    """Whether there are codes at a place; whether they are whole is not looked at."""
+    """Whether there are codes at a path; whether they are whole is not looked at."""
     header = _attributes(Path(path)).get(KEY)
     return isinstance(header, dict) and header.get("kind") == _KIND
 
@@ -198,17 +191,18 @@ def is_codes(path: str | os.PathLike[str]) -> bool:
 def read_header(path: str | os.PathLike[str]) -> dict[str, Any]:
     """What ``create`` was given, and ``finish`` found; FileFormatError if these are no codes."""
     if not Path(path).exists():
-        raise FileNotFoundError(f"{os.fspath(path)}: there is no such folder")
+        raise PathNotFoundError("there is no such folder", path=path)
     if not is_codes(path):
-        raise FileFormatError(f"{os.fspath(path)}: not {_KIND}")
+        raise FileFormatError(f"not {_KIND}", path=path)
     header = _attributes(Path(path))[KEY]
     version = header.get("version")
     if not isinstance(version, int) or version < 1:
-        raise FileFormatError(f"{os.fspath(path)}: its version is {version!r}")
+        raise FileFormatError(f"its version is {version!r}", path=path)
     if version > _VERSION:
         raise FileFormatError(
-            f"{os.fspath(path)}: written by a later napari-scsc (version {version}, this one reads "
-            f"{_VERSION}): please update napari-scsc"
+            f"written by a later napari-scsc (version {version}, this one reads {_VERSION})",
+            remedy="please update napari-scsc",
+            path=path,
         )
     return dict(header)
 

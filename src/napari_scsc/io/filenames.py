@@ -1,4 +1,4 @@
-"""Names of files, and words for messages."""
+"""Names of files, and words that messages about files share."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ def stem_of(path: Path) -> str:
     return re.sub(r"(\.ome)?\.[^.]+$", "", path.name, flags=re.IGNORECASE) or path.name
 
 
-def natural(name: str) -> list[tuple[int, int, str]]:
+def natural_key(name: str) -> list[tuple[int, int, str]]:
     """A key that sorts names with numbers as people do: band_2 before band_10."""
     parts = re.split(r"(\d+)", name)
     return [(0, int(p), p) if p.isdecimal() else (1, 0, p.lower()) for p in parts if p]
 
 
-def lengths(shape: Sequence[int]) -> str:
+def format_shape(shape: Sequence[int]) -> str:
     """A shape as people write it: 3 x 40 x 50."""
     return " x ".join(map(str, shape))
 
 
-def some(words: Sequence[str], comma: str = ", ", most: int = 5) -> str:
+def shorten_list(words: Sequence[str], comma: str = ", ", most: int = 5) -> str:
     """The first of the words, and how many more there are."""
     rest = f" and {len(words) - most} more" if len(words) > most else ""
     return comma.join(words[:most]) + rest

@@ -46,7 +46,7 @@ def learn(
     >>> from napari_scsc import learn, samples
     >>> bank = learn(samples.noisy_tissue((96, 96)), kind="image")
     >>> bank.support
-    (8, 8)
+    (10, 10)
     """
     check_keywords("learn", LearnOptions, options)
     bank: FilterBank = run_to_end(_start(images, LearnOptions(**options), NEVER), progress).result

@@ -86,6 +86,18 @@ def read(
     return header, arrays
 
 
+def read_kind(path: str | os.PathLike[str]) -> str | None:
+    """The kind that the header of a container says; None for any other file."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            info = archive.getinfo(_HEADER)
+            header = json.loads(archive.read(info)) if info.file_size <= _LARGEST_HEADER else None
+    except Exception:  # zipfile and its codecs raise many kinds on a damaged file
+        return None
+    kind = header.get("kind") if isinstance(header, dict) else None
+    return kind if isinstance(kind, str) else None
+
+
 @contextlib.contextmanager
 def reporting_damage(path: str | os.PathLike[str]) -> Iterator[None]:
     """Turn what a well-formed file with wrong contents raises into FileFormatError."""

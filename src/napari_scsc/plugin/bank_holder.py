@@ -10,7 +10,7 @@ from qtpy.QtCore import QObject, Signal
 
 from napari_scsc.data.axes import Axes
 from napari_scsc.errors import UserError
-from napari_scsc.io.readers import filter_labels
+from napari_scsc.io.layers import filter_labels
 from napari_scsc.model.bank import FilterBank
 from napari_scsc.plugin import layers
 from napari_scsc.plugin.plots import Plots

@@ -12,7 +12,7 @@ from napari.utils.notifications import show_info
 from qtpy.QtCore import QEvent, Qt, QTimer
 from qtpy.QtWidgets import QApplication, QFileDialog, QFrame, QScrollArea, QVBoxLayout, QWidget
 
-from napari_scsc.io.readers import bank_layer
+from napari_scsc.io.layers import bank_layer
 from napari_scsc.plugin import layers, preferences
 from napari_scsc.plugin.bank_holder import BankHolder
 from napari_scsc.plugin.controller import Event

@@ -36,7 +36,7 @@ def open(  # napari_scsc.open(...) reads as it should
     import napari
     from napari.layers import Layer
 
-    from napari_scsc.io.readers import get_reader
+    from napari_scsc.io.layers import get_reader
 
     viewer = viewer or napari.Viewer(show=show)
     for image in images:

@@ -32,7 +32,7 @@ _NOISELESS_PRICE = 0.002  # of the working range: the price of a code where ther
 _OVERLAPS = {1: 64, 2: 24, 3: 8}  # of two tiles, by the number of shift axes
 _BYTES_PER_CODE_VALUE = 8 * 4  # two codes, their gradients and spectra
 _TYPICAL_FILTERS = 64
-_SECONDS_PER_MEGAPOINT = 100.0  # time of one thread, measured on a laptop's core
+_SECONDS_PER_MEGAPOINT = 135.0  # time of one thread, measured on a laptop's core
 
 Preparing = Generator[RestoreUpdate, None, "TileCoder"]
 

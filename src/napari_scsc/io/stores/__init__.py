@@ -10,15 +10,16 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike
 
+from napari_scsc.errors import UserError, UserTypeError
 from napari_scsc.io.filenames import stem_of
-from napari_scsc.io.stores.base import Store, final_path
+from napari_scsc.io.stores.base import Store, final_path_of
 from napari_scsc.io.stores.flat import NpyStore, TiffStore
 from napari_scsc.io.stores.zarr_stores import OmeZarrStore, ZarrStore
 from napari_scsc.io.units import unit_word
@@ -74,35 +75,27 @@ def store_for(
 
     Raises
     ------
-    ValueError
+    UserError
         If the path ends with nothing known, lengths do not fit, or the format has no place for
         such axes.
-    TypeError
+    UserTypeError
         If the type is neither integer nor float.
     """
     lengths = tuple(int(n) for n in shape)
     place = Path(path).absolute()  # other processes may work in other folders
-    shown = final_path(place)
-    kind = np.dtype(dtype).newbyteorder("=")
-    if not lengths or min(lengths) < 1:
-        raise ValueError(f"{shown}: an array of the shape {lengths} holds nothing")
-    if kind.kind not in "fiu" or kind.itemsize > 8:
-        raise TypeError(f"{shown}: holds integers or floats of up to 64 bits, not {kind}")
-    given = {"chunks": chunks, "labels": labels, "scale": scale, "units": units}
-    for what, value in given.items():
-        if value is not None and len(value) != len(lengths):
-            raise ValueError(f"{shown}: {what} has {len(value)} entries for {len(lengths)} axes")
-    if min(chunks) < 1:
-        raise ValueError(f"{shown}: chunks must be at least 1 long, but are {tuple(chunks)}")
-    if scale is not None and not all(math.isfinite(s) and s for s in scale):
-        raise ValueError(f"{shown}: the scale must be finite and not 0, but is {tuple(scale)}")
+    native = np.dtype(dtype).newbyteorder("=")
+    try:
+        _check_values(lengths, native)
+        _check_axes(len(lengths), {"chunks": chunks, "labels": labels, "units": units}, scale)
+    except UserError as error:
+        raise error.about(path=str(final_path_of(place))) from None
     names = None if labels is None else tuple(map(str, labels))
     if names and all(re.fullmatch(r"-?\d+", label) for label in names):
         names = None
     return _STORES[suffix_of(place)](
         place,
         lengths,
-        kind,
+        native,
         tuple(min(int(c), n) for c, n in zip(chunks, lengths, strict=True)),
         names,
         None if scale is None else tuple(map(float, scale)),
@@ -112,11 +105,32 @@ def store_for(
     )
 
 
+def _check_values(shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+    if not shape or min(shape) < 1:
+        raise UserError(f"an array of the shape {shape} holds nothing")
+    if dtype.kind not in "fiu" or dtype.itemsize > 8:
+        raise UserTypeError(f"holds integers or floats of up to 64 bits, not {dtype}")
+
+
+def _check_axes(
+    n_axes: int, entries: Mapping[str, Sequence[Any] | None], scale: Sequence[float] | None
+) -> None:
+    """Refuse what does not have one entry an axis, and lengths and sizes that cannot be."""
+    for name, values in {**entries, "scale": scale}.items():
+        if values is not None and len(values) != n_axes:
+            raise UserError(f"has {len(values)} entries for {n_axes} axes", argument=name)
+    chunks = entries["chunks"] or ()
+    if min(chunks) < 1:
+        raise UserError(f"must be at least 1 long, but are {tuple(chunks)}", argument="chunks")
+    if scale is not None and not all(math.isfinite(s) and s for s in scale):
+        raise UserError(f"must be finite and not 0, but is {tuple(scale)}", argument="scale")
+
+
 def suffix_of(path: str | os.PathLike[str]) -> str:
-    """The end of a path that says its format; ValueError names those that can be written."""
+    """The end of a path that says its format; UserError names those that can be written."""
     name = Path(path).name.lower()
     for suffix in _STORES:
         if name.endswith(suffix) and name != suffix:
             return suffix
     known = ", ".join(_STORES)
-    raise ValueError(f"{os.fspath(path)}: the name must end with one of {known}")
+    raise UserError(f"the name must end with one of {known}", path=path)

@@ -6,7 +6,6 @@ import contextlib
 import errno
 import math
 import os
-import secrets
 import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -15,17 +14,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from napari_scsc.data import axes as axes_of
-
-Array = NDArray[Any]
-Region = tuple[slice, ...]
+from napari_scsc._types import Array, Region
+from napari_scsc.errors import PathExistsError, Remedy, UserError, UserTypeError
+from napari_scsc.io.atomic_files import made_beside
 
 
 @dataclass(frozen=True)
 class Store(ABC):
-    """An array in a file or a folder of files; see ``store_for``.
+    """An array that is written region by region, to a file or a folder; see ``store_for``.
 
     Attributes
     ----------
@@ -56,29 +53,26 @@ class Store(ABC):
     name: str = ""
 
     @property
-    def shown(self) -> Path:
-        """Where messages say that it is: what is in the making has no name of its own yet."""
-        return final_path(self.path)
+    def final_path(self) -> Path:
+        """Where messages say that it is: a result in the making has no name of its own yet."""
+        return final_path_of(self.path)
 
     def create(self) -> None:
         """Make it, empty (all values are 0); complete or not at all.
 
-        Raises FileExistsError where something has that name already, and another OSError where the
+        Raises PathExistsError where something has that name already, and another OSError where the
         folder cannot be written to or the disk has too little room.
         """
         if os.path.lexists(self.path):
-            raise FileExistsError(
-                errno.EEXIST, "there is something of that name already", str(self.path)
+            raise PathExistsError(
+                "there is something of that name already",
+                remedy=Remedy.CHOOSE_ANOTHER_NAME,
+                path=self.path,
             )
-        temporary = self.path.with_name(f".{self.path.name}.{secrets.token_hex(4)}")
-        with naming(self.shown):
+        with naming_path(self.final_path):
             self._check_room()
-            try:
+            with made_beside(self.path) as temporary:
                 self._make(temporary)
-                os.rename(temporary, self.path)
-            except BaseException:
-                _remove(temporary)
-                raise
 
     def write(self, region: Region, values: Any) -> None:
         """Write the values of a region.
@@ -91,17 +85,19 @@ class Store(ABC):
         values : array
             Of the shape of the region. Its type is that of the store, or one of the same kind.
         """
-        region = self._whole_chunks(region)
-        found = np.asarray(values)
-        wanted = tuple(s.stop - s.start for s in region)
-        if found.shape != wanted:
-            raise ValueError(
-                f"{self.shown}: the region has the shape {wanted}, the values {found.shape}"
+        region = self._check_region(region)
+        array = np.asarray(values)
+        shape = tuple(s.stop - s.start for s in region)
+        if array.shape != shape:
+            raise UserError(
+                f"the region has the shape {shape}, the values {array.shape}", path=self.final_path
             )
-        if not np.can_cast(found.dtype, self.dtype, "same_kind"):
-            raise TypeError(f"{self.shown}: holds {self.dtype}, the values are {found.dtype}")
-        with naming(self.shown):
-            self._put(region, found.astype(self.dtype, copy=False))
+        if not np.can_cast(array.dtype, self.dtype, "same_kind"):
+            raise UserTypeError(
+                f"holds {self.dtype}, the values are {array.dtype}", path=self.final_path
+            )
+        with naming_path(self.final_path):
+            self._write(region, array.astype(self.dtype, copy=False))
 
     def finish(self) -> None:  # noqa: B027 - most formats have nothing left to do
         """Do what can be done only when all is written. Doing it again does no harm."""
@@ -111,11 +107,11 @@ class Store(ABC):
         """The values, not read yet: a dask array over zarr, else a read-only memory map."""
 
     @abstractmethod
-    def _make(self, place: Path) -> None:
-        """Make it, empty, at another place."""
+    def _make(self, path: Path) -> None:
+        """Make it, empty, at another path."""
 
     @abstractmethod
-    def _put(self, region: Region, values: Array) -> None:
+    def _write(self, region: Region, values: Array) -> None:
         """Write a region that was checked."""
 
     @property
@@ -131,51 +127,41 @@ class Store(ABC):
                 f"{self._n_bytes / 1e9:.1f} GB are needed, but the disk has {free / 1e9:.1f} left",
             )
 
-    def _whole_chunks(self, region: Region) -> Region:
-        """The region with all its ends, if it consists of whole chunks."""
+    def _check_region(self, region: Region) -> Region:
+        """The region with all its ends as numbers, if it consists of whole chunks."""
         if len(region) != len(self.shape):
-            raise ValueError(f"{self.shown}: a region has {len(self.shape)} slices, not {region}")
-        plain = []
+            raise UserError(
+                f"a region has {len(self.shape)} slices, not {region}", path=self.final_path
+            )
+        slices = []
         for part, n, chunk in zip(region, self.shape, self.chunks, strict=True):
             start, stop, step = part.indices(n)
             inside = all(end is None or 0 <= end <= n for end in (part.start, part.stop))
             ends = start % chunk == 0 and (stop % chunk == 0 or stop == n)
             if step != 1 or start >= stop or not inside or not ends:
-                raise ValueError(
-                    f"{self.shown}: {region} does not consist of whole chunks {self.chunks} of the "
-                    f"shape {self.shape}"
+                raise UserError(
+                    f"{region} does not consist of whole chunks {self.chunks} of the shape "
+                    f"{self.shape}",
+                    path=self.final_path,
                 )
-            plain.append(slice(start, stop))
-        return tuple(plain)
+            slices.append(slice(start, stop))
+        return tuple(slices)
 
 
 @contextlib.contextmanager
-def naming(path: Path) -> Iterator[None]:
+def naming_path(path: Path) -> Iterator[None]:
     """Let errors of the system name the path, where they name a temporary file or none."""
     try:
         yield
     except OSError as error:
-        if error.errno is None:
-            raise
-        raise OSError(error.errno, error.strerror, str(path)) from error
+        number, words = error.errno, error.strerror
+        if number is None:  # so numpy says that fewer values were written than there are
+            number, words = errno.ENOSPC, "not all could be written, as on a full disk"
+        raise OSError(number, words, str(path)) from error
 
 
-def final_path(path: Path) -> Path:
+def final_path_of(path: Path) -> Path:
     """Where a result will be: until it is whole, it is in a folder that is called like it."""
     folder = path.parent
     is_partial = folder.suffix == ".partial" and path.name.startswith("result.")
     return folder.with_suffix("") if is_partial else path
-
-
-def _remove(place: Path) -> None:
-    if place.is_dir():
-        shutil.rmtree(place, ignore_errors=True)
-    else:
-        with contextlib.suppress(OSError):
-            place.unlink()
-
-
-def letter_of(label: str) -> str:
-    """The letter that an axis is known by; empty where its name says nothing."""
-    meaning = axes_of._meaning(label)
-    return meaning[0] if meaning else ""

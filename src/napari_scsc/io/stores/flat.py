@@ -12,13 +12,15 @@ from typing import Any
 import numpy as np
 from numpy.lib import format as npy
 
-from napari_scsc.io.stores.base import Array, Region, Store, letter_of
+from napari_scsc._types import Array, Region
+from napari_scsc.data.axes import letter_of
+from napari_scsc.errors import UserError
+from napari_scsc.io.stores.base import Store
 from napari_scsc.io.units import METRES, SYMBOLS, WORDS
 
-_LARGEST_TIFF = (1 << 32) - (1 << 20)  # bytes that a classic TIFF can address, with some to spare
-_PAGE_HEADER = 512  # bytes, at most, that TIFF adds to a page
-# The types that OME-TIFF has.
-_OF_OME = tuple(map(np.dtype, ("i1", "i2", "i4", "u1", "u2", "u4", "f4", "f8")))
+_MAX_TIFF_BYTES = (1 << 32) - (1 << 20)  # that a classic TIFF can address, with some to spare
+_MAX_PAGE_HEADER_BYTES = 512  # that TIFF adds to a page
+_OME_TYPES = tuple(map(np.dtype, ("i1", "i2", "i4", "u1", "u2", "u4", "f4", "f8")))
 
 
 @dataclass(frozen=True)
@@ -29,12 +31,12 @@ class FlatStore(Store):
         """The values as a memory map that cannot be written to."""
         return np.memmap(self.path, self.dtype, "r", self._offset(), self.shape)
 
-    def _put(self, region: Region, values: Array) -> None:
+    def _write(self, region: Region, values: Array) -> None:
         # Not through a memory map: on a full disk that ends the process instead of raising, and
         # its pages count as memory of the process.
         values = np.ascontiguousarray(values)
-        parted = [axis for axis, n in enumerate(values.shape) if n < self.shape[axis]]
-        axis = parted[-1] if parted else 0  # from there on, what is written lies together
+        cut_axes = [axis for axis, n in enumerate(values.shape) if n < self.shape[axis]]
+        axis = cut_axes[-1] if cut_axes else 0  # from there on, what is written lies together
         steps = [math.prod(self.shape[i + 1 :]) * self.dtype.itemsize for i in range(values.ndim)]
         start = self._offset() + sum(s.start * n for s, n in zip(region, steps, strict=True))
         with open(self.path, "r+b", buffering=0) as stream:
@@ -53,8 +55,8 @@ class FlatStore(Store):
 class NpyStore(FlatStore):
     """A .npy file."""
 
-    def _make(self, place: Path) -> None:
-        npy.open_memmap(place, mode="w+", dtype=self.dtype, shape=self.shape)
+    def _make(self, path: Path) -> None:
+        npy.open_memmap(path, mode="w+", dtype=self.dtype, shape=self.shape)
 
     def _offset(self) -> int:
         return int(npy.open_memmap(self.path, mode="r").offset)
@@ -71,20 +73,22 @@ class TiffStore(FlatStore):
 
     def __post_init__(self) -> None:
         if self._is_named_ome() and not self._suits_ome():
-            raise ValueError(
-                f"{self.shown}: OME-TIFF holds integers of up to 32 bits, float32 and float64, and "
-                f"the axes t, c, z, in any order, before y, x; this is {self.dtype} with the axes "
-                f"({', '.join(self.labels or ())}). Write a .tif without .ome, which holds any"
+            raise UserError(
+                "OME-TIFF holds integers of up to 32 bits, float32 and float64, and the axes t, c, "
+                f"z, in any order, before y, x; this is {self.dtype} with the axes "
+                f"({', '.join(self.labels or ())})",
+                remedy="write a .tif without .ome, which holds any",
+                path=self.final_path,
             )
 
-    def _make(self, place: Path) -> None:
+    def _make(self, path: Path) -> None:
         import tifffile
 
         letters = self._letters()
         shape = self.shape if len(self.shape) > 1 else (1, *self.shape)
         has_colours = letters.endswith("S")
         n_pages = math.prod(shape[:-3] if has_colours else shape[:-2])
-        is_big = self._n_bytes + n_pages * _PAGE_HEADER > _LARGEST_TIFF
+        is_big = self._n_bytes + n_pages * _MAX_PAGE_HEADER_BYTES > _MAX_TIFF_BYTES
         options: dict[str, Any] = {"photometric": "minisblack", "bigtiff": is_big}
         if has_colours:
             options["planarconfig"] = "contig"
@@ -100,7 +104,7 @@ class TiffStore(FlatStore):
                 options["metadata"] = self._plain_metadata()
             if per := self._per_centimetre():
                 options |= {"resolution": per, "resolutionunit": "CENTIMETER"}
-        tifffile.imwrite(place, shape=shape, dtype=self.dtype, **options)
+        tifffile.imwrite(path, shape=shape, dtype=self.dtype, **options)
 
     def _offset(self) -> int:
         import tifffile
@@ -164,7 +168,7 @@ class TiffStore(FlatStore):
 
     def _suits_ome(self) -> bool:
         fits = re.fullmatch("[TCZ]{0,3}YX|[TZ]{0,2}YXS", self._letters())
-        return self.dtype in _OF_OME and bool(fits) and min(self.scale or (1,)) > 0
+        return self.dtype in _OME_TYPES and bool(fits) and min(self.scale or (1,)) > 0
 
     def _ome_metadata(self) -> dict[str, Any]:
         metadata: dict[str, Any] = {"axes": self._letters(), "Name": self.name}

@@ -12,26 +12,29 @@ from typing import Any
 
 import numpy as np
 
+from napari_scsc._types import Array, Region
+from napari_scsc.data.axes import letter_of
 from napari_scsc.data.scaling import floats_within
-from napari_scsc.io.stores.base import Array, Region, Store, letter_of, naming
+from napari_scsc.errors import UserError
+from napari_scsc.io.stores.base import Store, naming_path
 from napari_scsc.io.units import WORDS
 
-_COARSEST = 256  # no coarser level is made once y and x are at most that long
-_SHORTEST = 64  # an axis of at most that length is kept as it is in coarser levels
-_KINDS = {"t": "time", "c": "channel", "z": "space", "y": "space", "x": "space"}
+_MAX_COARSEST_LENGTH = 256  # no coarser level is made once y and x are at most that long
+_MAX_KEPT_LENGTH = 64  # an axis of at most that length is kept as it is in coarser levels
+_AXIS_TYPES = {"t": "time", "c": "channel", "z": "space", "y": "space", "x": "space"}
 
 
 @dataclass(frozen=True)
 class ZarrStore(Store):
     """A zarr array of version 3, with the names of its axes, its scale and units."""
 
-    _inner = ""  # the path of the array in the folder
+    _array_key = ""  # the path of the array in the folder
 
     def open(self) -> Any:
         """The values as a dask array, of the finest level where there are several."""
         import dask.array
 
-        array = self._opened("r")
+        array = self._open_array("r")
         from_array: Any = dask.array.from_array  # it has no annotations
         # A name made from the path would stay the same when the values change, and caches go by it.
         return from_array(array, chunks=array.chunks, name=False)
@@ -40,16 +43,16 @@ class ZarrStore(Store):
         if not self.compressed:
             super()._check_room()
 
-    def _make(self, place: Path) -> None:
-        os.mkdir(place)  # zarr would also make the folders above
+    def _make(self, path: Path) -> None:
+        os.mkdir(path)  # zarr would also make the folders above
         known = {"scale": self.scale, "units": self.units}
         attributes = {key: list(value) for key, value in known.items() if value}
-        self._make_array(place, "", self.shape, self.labels, attributes)
+        self._make_array(path, "", self.shape, self.labels, attributes)
 
     def _make_array(
         self,
-        place: Path,
-        inner: str,
+        path: Path,
+        key: str,
         shape: tuple[int, ...],
         names: Sequence[str] | None,
         attributes: dict[str, Any] | None = None,
@@ -58,8 +61,8 @@ class ZarrStore(Store):
         from zarr.codecs import BloscCodec
 
         return zarr.create_array(
-            store=place,
-            name=inner or None,
+            store=path,
+            name=key or None,
             shape=shape,
             dtype=self.dtype,
             chunks=tuple(map(min, self.chunks, shape)),
@@ -67,27 +70,26 @@ class ZarrStore(Store):
             dimension_names=names,
             attributes=attributes,
             zarr_format=3,
-            overwrite=bool(inner),
+            overwrite=bool(key),
         )
 
-    def _put(self, region: Region, values: Array) -> None:
+    def _write(self, region: Region, values: Array) -> None:
         # zarr reads no chunk that is written whole, and puts each in place only when complete.
-        self._opened("r+")[region] = values
+        self._open_array("r+")[region] = values
 
-    def _opened(self, mode: Any, inner: str | None = None) -> Any:
+    def _open_array(self, mode: Any, key: str | None = None) -> Any:
         import zarr
 
         # Opening takes a millisecond; an array that was kept could be another's by now.
-        return zarr.open_array(
-            store=self.path, path=self._inner if inner is None else inner, mode=mode, zarr_format=3
-        )
+        key = self._array_key if key is None else key
+        return zarr.open_array(store=self.path, path=key, mode=mode, zarr_format=3)
 
 
 @dataclass(frozen=True)
 class OmeZarrStore(ZarrStore):
     """An OME-Zarr image of version 0.5; ``finish`` makes its coarser levels."""
 
-    _inner = "0"
+    _array_key = "0"
 
     def __post_init__(self) -> None:
         _ome_axes(self)  # raises where the format has no place for them
@@ -97,21 +99,22 @@ class OmeZarrStore(ZarrStore):
 
         In memory are a few chunks at a time. While it runs, only the finest level is listed.
         """
-        with naming(self.shown):
-            self._list(1)
+        with naming_path(self.final_path):
+            self._list_levels(1)
             levels = self._levels()
             for level in range(1, len(levels)):
-                self._coarsen(level)
-            self._list(len(levels))
+                self._make_level(level)
+            self._list_levels(len(levels))
 
-    def _make(self, place: Path) -> None:
+    def _make(self, path: Path) -> None:
         import zarr
 
-        os.mkdir(place)
-        zarr.create_group(store=place, zarr_format=3, attributes={"ome": self._metadata(1)})
-        self._make_array(place, "0", self.shape, self._names())
+        os.mkdir(path)
+        zarr.create_group(store=path, zarr_format=3, attributes={"ome": self._metadata(1)})
+        self._make_array(path, "0", self.shape, self._names())
 
-    def _list(self, n_levels: int) -> None:
+    def _list_levels(self, n_levels: int) -> None:
+        """Write down which levels are there, the finest first."""
         import zarr
 
         group = zarr.open_group(store=self.path, mode="r+", zarr_format=3)
@@ -125,9 +128,9 @@ class OmeZarrStore(ZarrStore):
         of_space = [axis.get("type") == "space" for axis in _ome_axes(self)]
         shape, span = self.shape, (1,) * len(self.shape)
         levels = [(shape, span)]
-        while max(shape[-2:]) > _COARSEST:
+        while max(shape[-2:]) > _MAX_COARSEST_LENGTH:
             steps = [
-                2 if space and n > _SHORTEST else 1
+                2 if space and n > _MAX_KEPT_LENGTH else 1
                 for space, n in zip(of_space, shape, strict=True)
             ]
             shape = tuple(-(-n // step) for n, step in zip(shape, steps, strict=True))
@@ -135,10 +138,11 @@ class OmeZarrStore(ZarrStore):
             levels.append((shape, span))
         return levels
 
-    def _coarsen(self, level: int) -> None:
+    def _make_level(self, level: int) -> None:
+        """Write a level from means of the next finer one."""
         (fine, fine_span), (coarse, span) = self._levels()[level - 1 : level + 1]
         steps = tuple(a // b for a, b in zip(span, fine_span, strict=True))
-        source = self._opened("r", str(level - 1))
+        source = self._open_array("r", str(level - 1))
         target = self._make_array(self.path, str(level), coarse, self._names())
         for region in _regions(coarse, target.chunks):
             finer = tuple(
@@ -171,7 +175,7 @@ class OmeZarrStore(ZarrStore):
 
 
 def _ome_axes(store: Store) -> list[dict[str, str]]:
-    """The axes as OME-Zarr describes them; ValueError where it has no place for them."""
+    """The axes as OME-Zarr describes them; UserError where it has no place for them."""
     n = len(store.shape)
     labels = store.labels
     if labels is None:  # one axis of an unknown kind is allowed
@@ -180,8 +184,8 @@ def _ome_axes(store: Store) -> list[dict[str, str]]:
     for i, label in enumerate(labels):
         letter = letter_of(label)
         axis = {"name": letter or label}
-        if letter in _KINDS:
-            axis["type"] = _KINDS[letter]
+        if letter in _AXIS_TYPES:
+            axis["type"] = _AXIS_TYPES[letter]
         if store.units and store.units[i] in WORDS.get(axis.get("type", ""), ()):
             axis["unit"] = store.units[i]
         axes.append(axis)
@@ -192,10 +196,12 @@ def _ome_axes(store: Store) -> list[dict[str, str]]:
         or not re.fullmatch("t?c?s{2,3}", order)
         or len({axis["name"] for axis in axes}) < n
     ):
-        said = f"({', '.join(store.labels)})" if store.labels else f"of the shape {store.shape}"
-        raise ValueError(
-            f"{store.shown}: OME-Zarr holds axes in the order t, c, z, y, x, of which y and x must "
-            f"be there, and these are {said}. Name them, or write a .zarr, which holds any"
+        found = f"({', '.join(store.labels)})" if store.labels else f"of the shape {store.shape}"
+        raise UserError(
+            "OME-Zarr holds axes in the order t, c, z, y, x, of which y and x must be there, and "
+            f"these are {found}",
+            remedy="name them, or write a .zarr, which holds any",
+            path=store.final_path,
         )
     return axes
 
@@ -210,14 +216,14 @@ def _regions(shape: tuple[int, ...], chunks: tuple[int, ...]) -> Iterator[Region
 
 def _means(values: Array, steps: Sequence[int]) -> Array:
     """Means of pairs along the axes whose step is 2; an odd last one stands for itself."""
-    means, work = values, np.result_type(values.dtype, np.float32)
+    means, work_type = values, np.result_type(values.dtype, np.float32)
     for axis, step in enumerate(steps):
         if step == 2:
             moved = np.moveaxis(means, axis, 0)
             # Halves first: the sum of two large values may be beyond all.
-            first = np.multiply(moved[::2], 0.5, dtype=work)
+            first = np.multiply(moved[::2], 0.5, dtype=work_type)
             n = len(moved) // 2
-            first[:n] += np.multiply(moved[1::2], 0.5, dtype=work)
+            first[:n] += np.multiply(moved[1::2], 0.5, dtype=work_type)
             first[n:] = moved[2 * n :]
             means = np.moveaxis(first, 0, axis)
     if values.dtype.kind == "f":

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from napari_scsc.io.filenames import natural
-from napari_scsc.io.sources.file_arrays import Array, FileArray, check_same, handle, reading
-from napari_scsc.io.sources.opened import Opened, describe, is_numeric, listed, unreadable
+from napari_scsc._types import Array
+from napari_scsc.errors import Message, Remedy
+from napari_scsc.io.filenames import natural_key
+from napari_scsc.io.formats.file_arrays import (
+    FileArray,
+    check_shape,
+    naming_file,
+    open_once,
+    unreadable,
+)
+from napari_scsc.io.formats.opened_file import OpenedFile, describe, is_numeric, list_names
 
 
 @dataclass(frozen=True)
@@ -23,56 +30,58 @@ class ZarrArray(FileArray):
     key: str
 
     def _read(self, index: tuple[Any, ...]) -> Array:
-        with reading(self, "zarr"):
-            return np.asarray(handle(self, self._open)[index])
+        with naming_file(self, "zarr"):
+            return np.asarray(open_once(self, self._open)[index])
 
     def _open(self) -> Any:
         import zarr
 
         array = zarr.open_array(store=self.path, path=self.key, mode="r")
-        check_same(self, array.shape)
+        check_shape(self, array.shape)
         _check_codecs(array)
         return array
 
 
-def is_zarr(place: Path) -> bool:
-    """Whether a folder holds zarr, of version 2 or 3."""
-    marks = ("zarr.json", ".zarray", ".zgroup")
-    return any((place / mark).is_file() for mark in marks)
-
-
-def open_zarr(place: Path, key: str | int | None) -> Opened:
+def open_file(path: Path, key: str | int | None) -> OpenedFile:
     """Open an array of a zarr, or the finest level of an OME image."""
     import zarr
 
     inner = "" if key is None else str(key).strip("/")
     try:
-        root: Any = zarr.open(store=place, mode="r")
+        root: Any = zarr.open(store=path, mode="r")
         if inner and (hasattr(root, "shape") or inner not in root):
             members = [] if hasattr(root, "shape") else [name for name, _ in _members(root)]
-            raise ValueError(f"no array {inner!r} is in it; there are {listed(members)}")
+            raise ValueError(f"no array {inner!r} is in it; there are {list_names(members)}")
         images = _images(root[inner] if inner else root)
         found = next(images, None)
         if found is None:
             raise ValueError("no array of numbers is in it")
-        array, group, path = found
+        array, group, level = found
         _check_codecs(array)
         if group is None and inner:  # it may be one level of an image
-            parent, _, path = inner.rpartition("/")
+            parent, _, level = inner.rpartition("/")
             group = root[parent] if parent else root
         image = None if group is None else _multiscales(group)
-        meaning = _ome_meaning(image, path) if image else _zarr_meaning(array)
+        axes = _ome_axes(image, level) if image else _plain_axes(array)
     except PermissionError:
         raise
     except Exception as error:  # damaged metadata raise many kinds
-        raise ValueError(unreadable(place, "zarr", error)) from error
+        raise unreadable(path, "zarr", error) from error
     dtype = np.dtype(array.dtype).newbyteorder("=")
-    lazy = ZarrArray(place, tuple(array.shape), dtype, tuple(array.chunks), array.path)
+    lazy = ZarrArray(path, tuple(array.shape), dtype, tuple(array.chunks), array.path)
     name = inner or ("" if image else array.path)
-    return describe(place, lazy, name, *meaning, remarks=_remarks(images))
+    return describe(path, lazy, name, *axes, remarks=_describe_next(images))
 
 
-def level_keys(path: str | os.PathLike[str]) -> list[str]:
+def open_levels(path: Path, key: str | int | None) -> OpenedFile:
+    """Open an image with all of its levels, for a viewer."""
+    opened = open_file(path, key)
+    coarser = tuple(open_file(path, level).array for level in _level_keys(path)[1:])
+    # Without a kind, its axes stay in the order in which all levels are stored.
+    return replace(opened, coarser=coarser, kind=None, facts={})
+
+
+def _level_keys(path: Path) -> list[str]:
     """The arrays of an OME image, the finest first; none of a zarr that is something else."""
     import zarr
 
@@ -83,7 +92,7 @@ def level_keys(path: str | os.PathLike[str]) -> list[str]:
         return []
 
 
-def _zarr_meaning(array: Any) -> tuple[Any, Any, Any]:
+def _plain_axes(array: Any) -> tuple[Any, Any, Any]:
     """Labels, scale and units of a plain array, as far as it has them."""
     attributes = array.attrs.asdict()
     names = getattr(array.metadata, "dimension_names", None) or attributes.get("_ARRAY_DIMENSIONS")
@@ -108,19 +117,20 @@ def _images(node: Any) -> Iterator[tuple[Any, Any, str]]:
             yield from _images(member)
 
 
-def _remarks(others: Iterator[tuple[Any, Any, str]]) -> tuple[str, ...]:
+def _describe_next(rest: Iterator[tuple[Any, Any, str]]) -> tuple[Message, ...]:
     """Say that a zarr holds more images than the one that is opened."""
     try:  # not how many: there can be thousands, and each takes time to open
-        array, group, _ = next(others)
+        array, group, _ = next(rest)
     except Exception:  # there is none, or it is damaged, which does not concern the first
         return ()
     key = array.path if group is None else group.path
-    return (f'holds more than one image, this is the first: key="{key}" is the next',)
+    text = f"holds more than one image, this is the first and {key!r} the next"
+    return (Message(text, remedy=Remedy.SAY_KEY),)
 
 
 def _members(node: Any) -> Iterator[tuple[str, Any]]:
     """What is in a group, arrays first, in the order that people expect."""
-    found = sorted(node.members(), key=lambda member: natural(member[0]))
+    found = sorted(node.members(), key=lambda member: natural_key(member[0]))
     yield from sorted(found, key=lambda member: not hasattr(member[1], "shape"))
 
 
@@ -134,7 +144,7 @@ def _multiscales(group: Any) -> Any:
     return images[0] if isinstance(images, list) and images else None
 
 
-def _ome_meaning(image: Any, path: str) -> tuple[Any, Any, Any]:
+def _ome_axes(image: Any, path: str) -> tuple[Any, Any, Any]:
     """Labels, scale and units of one level of an image."""
     axes = image.get("axes")
     if axes is None:  # before version 0.3 there were always these

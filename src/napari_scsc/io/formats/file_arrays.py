@@ -12,16 +12,15 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from napari_scsc.io.sources.opened import unreadable
+from napari_scsc._types import Array
+from napari_scsc.errors import FileFormatError, UserError
 
-Array = NDArray[Any]
-
-_MOST_OPEN = 16  # files that a process keeps open
+_MAX_OPEN_FILES = 16  # in a process
+_VIEWER_CHUNK = "16MiB"  # what a move of a slider may read, where the file has no say in it
 
 
 @dataclass(frozen=True)
@@ -45,6 +44,9 @@ class FileArray(ABC):
     dtype: np.dtype[Any]
     chunks: tuple[int, ...] | None
 
+    max_bytes_in_viewer: ClassVar[int] = 0
+    """Up to which size a viewer reads the array whole, and not anew at every look."""
+
     @property
     def ndim(self) -> int:
         """Number of axes."""
@@ -65,20 +67,41 @@ class FileArray(ABC):
 
     def __getitem__(self, index: Any) -> Array:
         """Read a region; the index holds slices and integers."""
-        return np.asarray(self._read(_full(index, self.shape)), self.dtype)
+        return np.asarray(self._read(_complete_index(index, self.shape)), self.dtype)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         if copy is False:
-            raise ValueError(f"{self.path}: what is in a file cannot be had without a copy")
+            raise ValueError(f"{self.path}: an array in a file cannot be had without a copy")
         return np.asarray(self[...], dtype)
+
+    def for_viewer(self) -> Any:
+        """The array as a viewer needs it: in memory if it is small, else a dask array."""
+        if self.nbytes <= self.max_bytes_in_viewer:
+            return self[...]
+        return self._as_dask()
+
+    def _as_dask(self) -> Any:
+        import dask
+        import dask.array
+
+        from_array: Any = dask.array.from_array  # it has no annotations
+        setting: Any = dask.config.set
+        with setting({"array.chunk-size": _VIEWER_CHUNK}):
+            # A name made from the path would stay the same when the values change, and caches go
+            # by it; one made from the values would have all of them read.
+            return from_array(self, chunks=self._viewer_chunks() or "auto", name=False)
+
+    def _viewer_chunks(self) -> tuple[int, ...] | None:
+        """Chunks of the dask array; None for as many of the file's as a slider may move."""
+        return self.chunks
 
     @abstractmethod
     def _read(self, index: tuple[Any, ...]) -> Array:
         """Read a region; the index has an entry for every axis."""
 
 
-def _full(index: Any, shape: tuple[int, ...]) -> tuple[Any, ...]:
-    """An index of slices and integers with one entry for each of the axes."""
+def _complete_index(index: Any, shape: tuple[int, ...]) -> tuple[Any, ...]:
+    """The index with one entry, a slice or an integer, for each of the axes."""
     n = len(shape)
     parts = index if isinstance(index, tuple) else (index,)
     for part in parts:
@@ -103,12 +126,21 @@ class MappedArray(FileArray):
     offset: int
     order: Literal["C", "F"] = "C"
 
+    max_bytes_in_viewer = 64 << 20
+
+    def for_viewer(self) -> Any:
+        """In memory if it is small, else a memory map; a dask array in a foreign byte order."""
+        is_mapped = self.nbytes > self.max_bytes_in_viewer and self.stored.isnative
+        return self._map() if is_mapped else super().for_viewer()
+
     def _read(self, index: tuple[Any, ...]) -> Array:
         # Mapped anew each time, which takes microseconds: pages that stay mapped count as memory
         # of the process, and a file that became shorter raises instead of ending it.
-        with reading(self, "file"):
-            whole: Any = np.memmap(self.path, self.stored, "r", self.offset, self.shape, self.order)
-            return np.array(whole[index], self.dtype)
+        with naming_file(self, "file"):
+            return np.array(self._map()[index], self.dtype)
+
+    def _map(self) -> Any:
+        return np.memmap(self.path, self.stored, "r", self.offset, self.shape, self.order)
 
 
 # Files that this process has open. One lock and not one a thread: a file is opened once.
@@ -117,43 +149,51 @@ _lock = threading.Lock()
 _inherited: list[Any] = []
 
 
-def handle(array: FileArray, opener: Callable[[], Any]) -> Any:
+def open_once(array: FileArray, opener: Callable[[], Any]) -> Any:
     """What an array reads from; opened again where the file is no longer the same."""
-    now = os.stat(array.path)
-    stamp = now.st_dev, now.st_ino, now.st_size, now.st_mtime_ns
+    status = os.stat(array.path)
+    stamp = status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
     with _lock:
-        before = _open_files.pop(array, None)
-        opened = before[1] if before and before[0] == stamp else opener()
+        cached = _open_files.pop(array, None)
+        opened = cached[1] if cached and cached[0] == stamp else opener()
         _open_files[array] = stamp, opened
-        while len(_open_files) > _MOST_OPEN:
+        while len(_open_files) > _MAX_OPEN_FILES:
             _open_files.popitem(last=False)  # it is closed when its last reader has done
     return opened
 
 
-class FileChanged(ValueError):
+class FileChangedError(UserError):
     """A file no longer holds the array that was opened."""
 
 
-def check_same(array: FileArray, shape: Sequence[int]) -> None:
+def check_shape(array: FileArray, shape: Sequence[int]) -> None:
     """Refuse a file whose array has another shape by now."""
     if tuple(shape) != array.shape:
-        raise FileChanged(
-            f"{array.path}: was changed: its shape was {array.shape} and is {tuple(shape)}"
+        raise FileChangedError(
+            f"was changed: its shape was {array.shape} and is {tuple(shape)}", path=array.path
         )
 
 
+def unreadable(
+    path: Path, what: str, error: Exception, remedy: str | None = None
+) -> FileFormatError:
+    """The error for a file that a package could not read."""
+    kind = "" if type(error) is ValueError else f"{type(error).__name__}: "
+    return FileFormatError(f"not a readable {what} ({kind}{error})", remedy=remedy, path=path)
+
+
 @contextmanager
-def reading(array: FileArray, what: str) -> Iterator[None]:
+def naming_file(array: FileArray, what: str) -> Iterator[None]:
     """Let whatever a package raises while it reads a file say which file that is."""
     try:
         yield
-    except FileChanged:
+    except FileChangedError:
         raise
     except Exception as error:  # the codecs raise many kinds
         _let_zarr_finish()
         if isinstance(error, OSError) and error.filename:
             raise  # the system refuses a file, and says which
-        raise ValueError(unreadable(array.path, what, error)) from error
+        raise unreadable(array.path, what, error) from error
 
 
 def _let_zarr_finish() -> None:
@@ -166,9 +206,9 @@ def _let_zarr_finish() -> None:
     import asyncio
 
     async def wait() -> None:
-        others = asyncio.all_tasks() - {asyncio.current_task()}
-        if others:
-            await asyncio.wait(others)
+        unfinished = asyncio.all_tasks() - {asyncio.current_task()}
+        if unfinished:
+            await asyncio.wait(unfinished)
 
     with suppress(Exception):  # not a public part of zarr, and nothing depends on it
         from zarr.core.sync import sync

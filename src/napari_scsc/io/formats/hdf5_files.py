@@ -1,0 +1,99 @@
+"""HDF5 files, those of MATLAB too."""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from napari_scsc._types import Array
+from napari_scsc.errors import MissingPackageError
+from napari_scsc.io.formats.file_arrays import (
+    FileArray,
+    check_shape,
+    naming_file,
+    open_once,
+    unreadable,
+)
+from napari_scsc.io.formats.opened_file import StoredArray, is_numeric
+
+
+@dataclass(frozen=True)
+class Hdf5Array(FileArray):
+    """A dataset in an HDF5 file; MATLAB writes its axes from the last to the first."""
+
+    key: str
+    reversed_axes: bool = False
+
+    def _read(self, index: tuple[Any, ...]) -> Array:
+        with naming_file(self, "HDF5 file"):
+            dataset = open_once(self, self._open)  # h5py has a lock of its own for all calls
+            if self.reversed_axes:
+                return np.asarray(dataset[index[::-1]]).T
+            return np.asarray(dataset[index])
+
+    def _open(self) -> Any:
+        dataset = _import_h5py(self.path).File(self.path, "r")[self.key]
+        check_shape(self, dataset.shape[::-1] if self.reversed_axes else dataset.shape)
+        return dataset  # which keeps the file open
+
+    def _viewer_chunks(self) -> None:
+        """None: the chunks of HDF5 files are often too small to be shown one by one."""
+
+
+def list_arrays(path: Path, reversed_axes: bool = False) -> list[StoredArray]:
+    """List the datasets of an HDF5 file; MATLAB's have their axes reversed."""
+    h5py = _import_h5py(path)
+    arrays: list[StoredArray] = []
+
+    def visit(key: str, node: Any) -> None:  # links to other files are not followed
+        if isinstance(node, h5py.Dataset):
+            arrays.append(_describe_dataset(path, key, node, reversed_axes))
+
+    try:
+        with h5py.File(path, "r") as file:
+            file.visititems(visit)
+    except (OSError, RuntimeError, KeyError) as error:
+        raise unreadable(path, "HDF5 file", error) from error
+    return arrays
+
+
+def _describe_dataset(path: Path, key: str, dataset: Any, reversed_axes: bool) -> StoredArray:
+    shape, chunks = dataset.shape or (), dataset.chunks
+    spelled = _axes_of(dataset) if is_numeric(shape, dataset.dtype) else None
+    if reversed_axes:
+        shape, chunks, spelled = shape[::-1], chunks and chunks[::-1], spelled and spelled[::-1]
+    dtype = dataset.dtype.newbyteorder("=")
+    load = partial(Hdf5Array, path, shape, dtype, chunks, key, reversed_axes)
+    return StoredArray(key, shape, dataset.dtype, load, spelled)
+
+
+def _axes_of(dataset: Any) -> Any:
+    """What a dataset says of its axes: a string, a list of names, or None."""
+    labels = [dimension.label for dimension in dataset.dims]
+    if all(labels):
+        return labels
+    for key in ("axes", "axis_labels"):
+        value = dataset.attrs.get(key)
+        if isinstance(value, bytes):
+            return value.decode("utf-8", "replace")
+        if isinstance(value, np.ndarray):
+            return [v.decode("utf-8", "replace") if isinstance(v, bytes) else str(v) for v in value]
+        if isinstance(value, str):
+            return value
+    return None
+
+
+def _import_h5py(path: Path) -> Any:
+    try:
+        return importlib.import_module("h5py")
+    except ImportError:
+        raise MissingPackageError(
+            "this is an HDF5 file, and the package that reads it is missing",
+            remedy="install it beside napari-scsc (pip install h5py), and start again",
+            path=path,
+        ) from None
