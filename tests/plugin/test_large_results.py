@@ -11,7 +11,7 @@ import zarr
 from dock_tools import complaints, finish, is_ready, noisy_cells, quietly, set_preferences
 
 from napari_scsc import denoise, inpaint
-from napari_scsc.io.readers import read_zarr
+from napari_scsc.io.layers import get_reader
 from napari_scsc.plugin.requests import RestoreRequest
 from napari_scsc.run.updates import BlocksDone
 
@@ -69,7 +69,7 @@ def test_large_result_is_a_file_with_the_same_values_scale_units_and_axes(make_d
     assert written.metadata.dimension_names == ("y", "x")
     assert written.attrs["scale"] == [0.5, 0.25]
     assert written.attrs["units"] == ["micrometer", "micrometer"]
-    (opened,) = read_zarr(path)
+    (opened,) = get_reader(path)(path)
     np.testing.assert_allclose(opened[1]["scale"], PLACE["scale"])
     assert tuple(opened[1]["axis_labels"]) == ("y", "x")
 

@@ -40,15 +40,15 @@ def restore_lines(request: RestoreRequest) -> list[str]:
 
 def bank_lines(request: RestoreRequest) -> list[str]:
     """The lines that learn the filters which a restoration learned on the way; leave ``bank``."""
-    image = _image_line(request.source.name)
     if request.task == "denoise":
         options = {k: v for k, v in request.options.items() if k in _LEARNING_OPTIONS}
         method = request.options.get("method")
         if method is not None:
             options["model"] = METHODS[method].model
-        return [image, f"bank = learn({_arguments('image', request.source.axes, {}, options)})"]
+        image = f"viewer.layers[{request.source.name!r}].data"
+        return [f"bank = learn({_arguments(image, request.source.axes, {}, options)})"]
     return [
-        image,
+        _image_line(request.source.name),
         f"*_, last = iter_inpaint({_restore_arguments(request)})",
         "bank = last.bank",
     ]
