@@ -23,6 +23,7 @@ class Remedy(Enum):
     """
 
     CHOOSE_ANOTHER_NAME = "choose another name"
+    CHOOSE_PAPER_MODEL = "learn with model='paper'"
     CLUSTER_MEMORY = (
         "run it again with resume=True, on workers with more memory or without a cluster, or "
         "remove it and begin again with a smaller memory"

@@ -16,7 +16,8 @@ IS_SAME_MACHINE = REFERENCE["machine"] == machine()
 @pytest.mark.parametrize(("name", "case"), list(cases()), ids=[name for name, _ in cases()])
 def test_result_is_that_of_before(name, case):
     found, expected = facts(restore(*case)), REFERENCE["results"][name]
-    if IS_SAME_MACHINE:
+    # How FFTW plans a transform is measured anew in each run of the tests, and may round otherwise.
+    if IS_SAME_MACHINE and "paper" not in name:
         assert found["digest"] == expected["digest"]
     # Another processor may round another way, and a coefficient at its threshold flip.
     assert found["mean"] == pytest.approx(expected["mean"], abs=0.2)

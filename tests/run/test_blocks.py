@@ -259,7 +259,7 @@ def test_damaged_request_is_told(noisy, tmp_path):
     updates.close()
     request = tmp_path / "a.zarr.partial" / "request.json"
     request.write_text(request.read_text()[:20])
-    with pytest.raises(ValueError, match=r"request\.json is damaged: remove"):
+    with pytest.raises(ValueError, match=r"request\.json: is damaged: remove"):
         denoise(noisy, out=tmp_path / "a.zarr", resume=True, **OPTIONS)
 
 

@@ -10,7 +10,7 @@ from typing import Any, Literal, TypedDict
 from napari_scsc.checks import check_choice, check_float, check_int
 from napari_scsc.choices import BALLS, DRAWS, MODELS
 from napari_scsc.data.axes import Axes
-from napari_scsc.errors import UserError, UserTypeError
+from napari_scsc.errors import Remedy, UserError, UserTypeError
 from napari_scsc.model.bank import FilterBank
 from napari_scsc.model.settings import filter_lengths
 from napari_scsc.model.solver.prox import Ball
@@ -152,7 +152,7 @@ class LearnOptions:
         for name, models in owners.items():
             if getattr(self, name) is not None and self.model not in models:
                 raise UserError(
-                    "belongs to the paper's model: learn with model='paper'", argument=name
+                    "belongs to the paper's model", argument=name, remedy=Remedy.CHOOSE_PAPER_MODEL
                 )
         if self.bank is None:
             return

@@ -91,7 +91,7 @@ def read_kind(path: str | os.PathLike[str]) -> str | None:
     try:
         with zipfile.ZipFile(path) as archive:
             info = archive.getinfo(_HEADER)
-            header = json.loads(archive.read(info)) if info.file_size <= _LARGEST_HEADER else None
+            header = json.loads(archive.read(info)) if info.file_size <= _MAX_HEADER_BYTES else None
     except Exception:  # zipfile and its codecs raise many kinds on a damaged file
         return None
     kind = header.get("kind") if isinstance(header, dict) else None

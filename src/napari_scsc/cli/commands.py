@@ -1,0 +1,193 @@
+"""The commands: each turns its options into jobs, and says what came of them."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from napari_scsc.__about__ import __version__
+from napari_scsc.cli.batch import computing_on, do_each, follow, restore_each
+from napari_scsc.cli.info import (
+    describe_bank,
+    describe_encoding,
+    describe_file,
+    describe_noise,
+    format_fact,
+)
+from napari_scsc.cli.inputs import (
+    find_inputs,
+    is_done,
+    is_terminal,
+    load_bank,
+    load_mask,
+    name_results,
+    open_alike,
+    partial_of,
+    split_options,
+)
+from napari_scsc.cli.messages import complain, naming_inputs, render, say
+from napari_scsc.cli.options import BENCH, DEMO, DENOISE, ENCODE, INFO, INPAINT, LEARN
+from napari_scsc.cli.program import Program, keeping_partial
+from napari_scsc.restore.quality import QUALITIES
+
+if TYPE_CHECKING:
+    from napari_scsc.model.bank import FilterBank
+    from napari_scsc.run.updates import Updates
+
+_MAX_SECONDS_LOST = 1.0  # of learning, when it is stopped
+
+
+@click.group(cls=Program, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="napari-scsc")
+def main() -> None:
+    """Denoise and inpaint images of any kind and size with filters learned from them.
+
+    INPUTS are files, patterns of file names, zarrs, or folders that hold the bands, the views or
+    the numbered planes of one image; '-' reads an array in numpy's format.
+    """
+
+
+@main.command(params=LEARN)
+def learn(**given: Any) -> None:
+    """Learn base filters from one or more INPUTS, and write them to a file."""
+    request, options = split_options(given)
+    target = Path(request.out)
+    if target.suffix.lower() != ".scsc":
+        raise click.BadParameter(f"the file for filters must end in .scsc, not {request.out}")
+    facts: dict[str, Any] = {"filters": request.out}
+    if is_done(target, options["resume"]):
+        words = f"{request.out} is there already"
+        say({**facts, "was_there": True}, words, as_json=request.as_json)
+        return
+    paths = find_inputs(request)
+    images, axes = open_alike(paths, request)
+    for path, image in zip(paths, images, strict=True):
+        for remark in image.remarks:
+            complain(f"{path}: {render(remark)}")
+    options["bank"] = load_bank(options["bank"])
+    if options["filter_shape"] is not None:
+        options["filter_shape"] = (options["filter_shape"],) * axes.count("shift")
+    _check_folder(target.parent)
+    with computing_on(request.scheduler), naming_inputs(paths):
+        bank = _learn_into(target, [image.array for image in images], {**options, "axes": axes})
+    words = f"{bank.n_base} filters in {request.out}"
+    say({**facts, **describe_bank(bank)}, words, as_json=request.as_json)
+
+
+def _check_folder(folder: Path) -> None:
+    """Make the folder; one that cannot be written to says so now, and not when all is learned."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryFile(dir=folder):
+        pass
+
+
+def _learn_into(target: Path, images: list[Any], options: Mapping[str, Any]) -> FilterBank:
+    from napari_scsc import iter_learn
+
+    part = partial_of(target)
+    seconds = _MAX_SECONDS_LOST
+    with keeping_partial(part):
+        updates = iter_learn(images, checkpoint=part, every=None, every_seconds=seconds, **options)
+        bank: FilterBank = follow(updates, "learning").result
+        bank.save(target)
+    part.unlink(missing_ok=True)
+    return bank
+
+
+@main.command(params=DENOISE)
+def denoise(**given: Any) -> None:
+    """Take the noise out of each of the INPUTS."""
+    from napari_scsc import iter_denoise
+
+    _restore(iter_denoise, given)
+
+
+@main.command(params=INPAINT)
+def inpaint(missing: str | None, **given: Any) -> None:
+    """Fill what is missing in each of the INPUTS: NaN, and what a mask says."""
+    from napari_scsc import iter_inpaint
+
+    _restore(partial(iter_inpaint, missing=load_mask(missing)), given)
+
+
+def _restore(start: Callable[..., Updates], given: Mapping[str, Any]) -> None:
+    """Denoise or inpaint each of the inputs."""
+    request, options = split_options(given)
+    if request.out == "-" and (options["resume"] or request.as_json):
+        raise click.UsageError("--resume and --json need a file, and --out is '-'")
+    if request.out == "-" and is_terminal(sys.stdout):
+        raise click.UsageError("--out '-' is for a pipe or a file, and this is a terminal")
+    results = name_results(find_inputs(request), request, options["resume"])
+    options["bank"] = load_bank(options["bank"])
+    restore_each(start, request, results, options, describe_noise)
+
+
+@main.command(params=ENCODE)
+def encode(**given: Any) -> None:
+    """Code each of the INPUTS with the paper's model: weights and sparse codes of its blocks."""
+    from napari_scsc import iter_encode
+    from napari_scsc.restore.codes import SUFFIX
+
+    request, options = split_options(given)
+    if request.out == "-":
+        raise click.UsageError("--out must be a folder for codes, and is '-'")
+    options["missing"] = load_mask(options["missing"])
+    options["bank"] = load_bank(options["bank"])
+    paths, suffix = find_inputs(request), ".codes" + SUFFIX
+    results = name_results(paths, request, options["resume"], suffix)
+    restore_each(iter_encode, request, results, options, describe_encoding)
+
+
+@main.command(params=INFO)
+def info(noise: bool, **given: Any) -> None:
+    """Say what files are: images, their axes and noise, banks of filters, or codes.
+
+    Of a large image, only a few parts are looked at.
+    """
+    request, _ = split_options(given)
+
+    def describe(path: str) -> None:
+        facts = {"input": path, **describe_file(path, request, with_noise=noise)}
+        lines = (f"{name}: {format_fact(value)}" for name, value in facts.items())
+        say(facts, *lines, as_json=request.as_json)
+
+    do_each(find_inputs(request), describe)
+
+
+@main.command(params=DEMO)
+def demo(out: str, headless: bool) -> None:
+    """Open napari with a noisy sample; without a screen, restore it into a folder."""
+    from napari_scsc.plugin import demo as demonstration
+
+    demonstration.run(Path(out), headless=headless, overwrite=False)
+
+
+@main.command(params=BENCH)
+def bench(n_jobs: int | None, as_json: bool) -> None:
+    """Time every quality on a made-up image of 512 x 512 pixels, and say what it gains."""
+    import numpy as np
+
+    from napari_scsc import denoise, samples
+    from napari_scsc.data import measures
+    from napari_scsc.restore.groups import group_kernels
+
+    def tell(name: str, image: Any, seconds: float) -> None:
+        psnr = measures.psnr(image, clean)
+        facts = {"quality": name, "psnr": psnr, "seconds": seconds}
+        say(facts, f"{name:9} {psnr:6.2f} dB {seconds:7.2f} s", as_json=as_json)
+
+    group_kernels.warm_up()
+    clean = samples.tissue((512, 512))
+    noisy = clean + np.random.default_rng(0).normal(0, 0.1, clean.shape).astype(np.float32)
+    tell("noisy", noisy, 0.0)
+    for quality in QUALITIES:
+        start = time.perf_counter()
+        restored = denoise(noisy, kind="image", sigma=0.1, quality=quality, n_jobs=n_jobs)
+        tell(quality, restored, time.perf_counter() - start)

@@ -1,0 +1,70 @@
+"""What the command line says: results, complaints, and messages in the words of its options."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from os.path import abspath
+from typing import Any
+
+import click
+
+from napari_scsc.cli.options import ARGUMENT_NAMES
+from napari_scsc.errors import Message, Remedy, UserError, message_of
+
+REMEDIES = {
+    Remedy.CHOOSE_ANOTHER_NAME: "choose another name, or remove it",
+    Remedy.CHOOSE_PAPER_MODEL: "learn with --model paper",
+    Remedy.CLUSTER_MEMORY: "run it again with --resume, on workers with more memory or without "
+    "--scheduler, or remove it and begin again with a smaller --memory",
+    Remedy.DROP_AXIS: "choose another --kind or --axes",
+    Remedy.FILL_MISSING: "inpaint fills them, and denoises with --sigma",
+    Remedy.GIVE_SIGMA: "give --sigma if you know it",
+    Remedy.INVERT_MASK: "if the mask marks what is known, invert it",
+    Remedy.LEARN_WITH_CHECKPOINT: "learn again",
+    Remedy.MARK_INFINITE: "mark them as missing, with a --mask for inpaint",
+    Remedy.MARK_MISSING: "to take noise out of a complete image, use denoise",
+    Remedy.NAME_AXES: "name its axes with --axes",
+    Remedy.NAME_ONE_SAMPLE_AXIS: "call one of them n in --axes",
+    Remedy.NAME_OUTPUT: "name the file with --out",
+    Remedy.RESTORE_TOGETHER: "with --kind video or --kind stack it is filled from its neighbours",
+    Remedy.RESUME: "go on with --resume, or remove it",
+    Remedy.RESUME_WITH_SAME_ARGUMENTS: "resume with the same options, or remove it",
+    Remedy.RUN_AGAIN: "run it again with --resume",
+    Remedy.SAY_KEY: "say which with --key",
+    Remedy.SAY_KIND_OR_AXES: "say which with --kind, or name its axes with --axes",
+}
+
+
+def say(facts: dict[str, Any], *lines: str, as_json: bool) -> None:
+    """Give a result: to programs as JSON, to people as lines."""
+    click.echo(json.dumps(facts) if as_json else "\n".join(lines))
+
+
+def complain(words: str) -> None:
+    """Say on the standard error, in one line, what is wrong or stands out."""
+    click.echo(f"napari-scsc: {' '.join(words.split())}", err=True)
+
+
+def render(message: Message) -> str:
+    """A message in the words of the command line."""
+    return message.render(ARGUMENT_NAMES, REMEDIES)
+
+
+@contextmanager
+def naming_inputs(paths: list[str]) -> Iterator[None]:
+    """Let an error of a job say which of its inputs it is about, by the name that was given."""
+    names = ["standard input" if path == "-" else path for path in paths]
+    only = names[0] if len(names) == 1 else None
+    try:
+        yield
+    except UserError as error:
+        message = error.message
+        if message.item is not None:
+            error.about(path=names[message.item - 1], item=None)
+        elif only and message.path in (None, abspath(only)):
+            error.about(path=only)
+        raise
+    except (ValueError, TypeError) as error:  # of a library, which knows of no file
+        raise UserError(message_of(error).text, path=only) from error
