@@ -340,11 +340,11 @@ def watching(how):
     phases = [_watched("idle", 5)]
     label = QLabel("0")
     plain = viewer.window.add_dock_widget(label, name="plain")
-    with _working(lambda tick: napari_scsc.iter_learn([image], tick=tick)):
+    with _working(lambda by: napari_scsc.iter_learn(image, cancellation=by)):
         phases.append(_watched("learning, no dock", 15))
         with _repeated(lambda: label.setNum(int(label.text()) + 1)):
             phases.append(_watched("learning, no dock, a label drawn", 15))
-    with _working(lambda tick: napari_scsc.iter_denoise(image, tick=tick)):
+    with _working(lambda by: napari_scsc.iter_denoise(image, cancellation=by)):
         phases.append(_watched("denoising, no dock", 15))
         with _repeated(lambda: label.setNum(int(label.text()) + 1)):
             phases.append(_watched("denoising, no dock, a label drawn", 15))
@@ -489,22 +489,20 @@ def _show_events_to(see):
 @contextlib.contextmanager
 def _working(work):
     """Do the work of the dock in another thread, again and again, without a dock."""
-    stopped = threading.Event()
+    from napari_scsc.cancellation import Cancellation, Cancelled
 
-    def tick():
-        if stopped.is_set():
-            raise InterruptedError
+    cancellation = Cancellation()
 
     def repeat():
-        with contextlib.suppress(InterruptedError):
+        with contextlib.suppress(Cancelled):
             while True:
-                for _ in work(tick):
-                    tick()
+                for _ in work(cancellation):
+                    cancellation.check()
 
     thread = threading.Thread(target=repeat)
     thread.start()
     yield
-    stopped.set()
+    cancellation.cancel()
     thread.join()
 
 

@@ -6,8 +6,8 @@ import napari
 from napari.layers import Image, Labels, Shapes
 
 from napari_scsc.plugin import layers
-from napari_scsc.plugin.panel import Dock
-from napari_scsc.plugin.restore_section import NO_LAYER
+from napari_scsc.plugin.dock import Dock
+from napari_scsc.plugin.sections.restore_section import NO_LAYER
 
 
 def denoise(viewer: napari.Viewer) -> None:

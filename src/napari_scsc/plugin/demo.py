@@ -17,9 +17,10 @@ import numpy as np
 from napari_scsc import iter_denoise, iter_inpaint, samples
 from napari_scsc._types import Array
 from napari_scsc.data import pictures
+from napari_scsc.errors import PathExistsError
 from napari_scsc.model.updates import SampleUpdate
 from napari_scsc.restore.groups import group_kernels
-from napari_scsc.run.updates import Updates
+from napari_scsc.run.updates import Finished, NoiseFound, TileLearned, Updates
 
 _PICTURES = (
     "noisy-and-denoised.png",
@@ -50,9 +51,12 @@ def run(folder: Path, headless: bool = False, overwrite: bool = True) -> None:
     if _has_screen() and not headless:
         _open_window()
     else:
-        there = [folder / name for name in (*_PICTURES, _RESULT) if (folder / name).exists()]
-        if there and not overwrite:
-            raise FileExistsError(f"{there[0]} is there already: name another folder with --out")
+        files = [folder / name for name in (*_PICTURES, _RESULT)]
+        existing = next((file for file in files if file.exists()), None)
+        if existing is not None and not overwrite:
+            raise PathExistsError(
+                "is there already", path=existing, remedy="name another folder with --out"
+            )
         _without_window(folder)
         _screenshot_on_a_virtual_screen(folder)
 
@@ -142,19 +146,21 @@ def _without_window(folder: Path) -> None:
 def _run(updates: Updates, what: str) -> tuple[Array, SampleUpdate]:
     """Go through the updates as the dock does; return the result and the last learned filters."""
     start = time.perf_counter()
-    learned = None
+    sample: SampleUpdate | None = None
     for update in updates:
-        learned = update.learned or learned
-        if update.stage == "noise" and update.noise and update.noise.sigma:
+        if isinstance(update, TileLearned):
+            sample = update.sample
+        elif isinstance(update, NoiseFound) and update.noise.sigma:
             noise = update.noise
             grows = ", growing with brightness" if noise.depends_on_signal else ""
             print(f"  noise found: {noise.sigma:.3g} counts{grows}")
-    assert learned is not None
+    assert sample is not None
+    assert isinstance(update, Finished)
     print(
-        f"  {len(learned.B)} base filters learned from {learned.sample} tiles, "
+        f"  {len(sample.B)} base filters learned from {sample.sample} tiles, "
         f"{what} in {time.perf_counter() - start:.1f} s"
     )
-    return update.result, learned
+    return update.result, sample
 
 
 def _psnr(image: Array, clean: Array) -> str:

@@ -1,4 +1,4 @@
-"""Fields of the sections as attributes of the dock, and what the next session begins with."""
+"""The fields of the dock as its attributes, and what the next session begins with."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import Any
 
 from qtpy.QtCore import QTimer
 
-from napari_scsc.plugin.preferences import remember, remembered
+from napari_scsc.plugin.part_attribute import PartAttribute
+from napari_scsc.plugin.preferences import keep_fields, read_fields
 
 # Noise, strength and masks belong to the data.
 REMEMBERED = (
@@ -26,15 +27,8 @@ REMEMBERED = (
 )
 
 
-class Field:
+class Field(PartAttribute):
     """A field of a section as an attribute of the dock: its value is read and set."""
-
-    def __init__(self, section: str, doc: str) -> None:
-        self.section = section
-        self.__doc__ = doc
-
-    def __set_name__(self, _owner: type, name: str) -> None:
-        self._name = name
 
     def __get__(self, dock: Any, _owner: type | None = None) -> Any:
         return self if dock is None else self.widget(dock).value
@@ -44,7 +38,7 @@ class Field:
 
     def widget(self, dock: Any) -> Any:
         """The field itself."""
-        return getattr(getattr(dock, self.section), self._name)
+        return super().__get__(dock)
 
 
 def fields_of(dock: Any) -> dict[str, Field]:
@@ -52,11 +46,12 @@ def fields_of(dock: Any) -> dict[str, Field]:
     return {name: field for name, field in vars(type(dock)).items() if isinstance(field, Field)}
 
 
-class Memory:
+class FieldMemory:
     """Keeps fields for the next session: a second after one was changed, and when told to."""
 
     def __init__(self, dock: Any) -> None:
         self._dock = dock
+        self._first_values = {name: getattr(dock, name) for name in fields_of(dock)}
         self._soon = QTimer(dock)
         self._soon.setSingleShot(True)
         self._soon.setInterval(1000)
@@ -65,13 +60,18 @@ class Memory:
             if name in REMEMBERED:
                 field.widget(dock).changed.connect(lambda _value: self._soon.start())
 
+    def reset(self) -> None:
+        """Set every field to what it was at first."""
+        for name, value in self._first_values.items():
+            setattr(self._dock, name, value)
+
     def keep(self) -> None:
         """Write the fields as they are."""
-        remember({name: getattr(self._dock, name) for name in REMEMBERED})
+        keep_fields({name: getattr(self._dock, name) for name in REMEMBERED})
 
     def bring_back(self) -> None:
         """Set the fields as they were left."""
-        for name, value in remembered().items():
+        for name, value in read_fields().items():
             if name in REMEMBERED:
                 with suppress(Exception):  # the file may be of another version, or broken
                     setattr(self._dock, name, value)

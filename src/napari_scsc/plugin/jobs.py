@@ -6,105 +6,149 @@ import threading
 import time
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from napari.qt.threading import create_worker
 from napari.utils import cancelable_progress
 from qtpy.QtCore import QObject, Signal
 
+from napari_scsc.cancellation import Cancellation, Cancelled
+from napari_scsc.model.bank import FilterBank
 from napari_scsc.model.updates import SampleUpdate
-from napari_scsc.run.updates import RestoreUpdate, Updates
+from napari_scsc.plugin.controller import Ending, Lane
+from napari_scsc.run.updates import (
+    Finished,
+    FirstLook,
+    NoiseFound,
+    RegionRestored,
+    RestoreUpdate,
+    TileLearned,
+    Updates,
+)
 
-_EVERY = 0.08  # seconds between two reports: no more than the screen can show
+_SECONDS_BETWEEN_REPORTS = 0.08  # no more of them than the screen can show
+_SECONDS_OF_A_LONG_JOB = 20.0  # from here on, napari's activity area shows it too
 
-
-class Stopped(Exception):
-    """The user wants no more of it."""
+StartUpdates = Callable[[Cancellation], Updates]
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What happened since the last report."""
+    """What happened in a job since its last report.
+
+    Attributes
+    ----------
+    update : RestoreUpdate
+        The newest update.
+    has_new_values : bool
+        Whether a region of the result was written.
+    samples : tuple of SampleUpdate
+        What each tile gave that was learned from.
+    """
 
     update: RestoreUpdate
-    changed: bool
-    """Whether a part of the result was written meanwhile."""
-    learned: tuple[SampleUpdate, ...] = ()
-    """What each of the samples learned from meanwhile gave."""
+    has_new_values: bool
+    samples: tuple[SampleUpdate, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a job ended."""
+    """How a job ended, its last update, and the filters that it learned or used, if any."""
 
-    how: Literal["done", "stopped", "failed"]
-    last: RestoreUpdate | None
+    ending: Ending
+    last: RestoreUpdate | None = None
+    bank: FilterBank | None = None
     error: Exception | None = None
 
 
-class Control:
-    """What the GUI says to the worker: stop, pause, go on."""
+class PausableCancellation(Cancellation):
+    """Cancels a job, or holds it at its next ``check``."""
 
     def __init__(self) -> None:
-        self._stop = threading.Event()
+        super().__init__()
         self._go = threading.Event()
         self._go.set()
 
-    def stop(self) -> None:
-        """Stop at the next tick, also out of a pause."""
-        self._stop.set()
+    def cancel(self) -> None:
+        """Make every later ``check`` raise, also one that is waiting."""
+        super().cancel()
         self._go.set()
 
-    def pause(self) -> None:
-        """Wait at the next tick."""
-        self._go.clear()
+    def hold(self, held: bool) -> None:
+        """Make every later ``check`` wait, or let all of them go on."""
+        if held and not self.is_cancelled:
+            self._go.clear()
+        else:
+            self._go.set()
 
-    def resume(self) -> None:
-        """Go on after a pause."""
-        self._go.set()
+    def check(self) -> None:
+        """Wait while the job is held; raise ``Cancelled`` if it is to end."""
+        self._go.wait()
+        super().check()
+
+
+class _UpdateCollector:
+    """Gathers the updates of a job into reports, no more of them than the screen can show."""
+
+    def __init__(self) -> None:
+        self.last: RestoreUpdate | None = None
+        self.bank: FilterBank | None = None
+        self._has_new_values = False
+        self._samples: list[SampleUpdate] = []
+        self._reported_at = 0.0
+
+    def add(self, update: RestoreUpdate) -> None:
+        self.last = update
+        if isinstance(update, FirstLook | RegionRestored):
+            self._has_new_values = True
+        elif isinstance(update, TileLearned):
+            self._samples.append(update.sample)
+        if isinstance(update, TileLearned | Finished):
+            self.bank = update.bank or self.bank
 
     @property
-    def paused(self) -> bool:
-        """Whether it waits."""
-        return not self._go.is_set()
+    def is_due(self) -> bool:
+        """Whether it is time for a report."""
+        waited = time.monotonic() - self._reported_at >= _SECONDS_BETWEEN_REPORTS
+        return waited or isinstance(self.last, NoiseFound | Finished)
 
-    def tick(self) -> None:
-        """Called by the core, often and from any of its threads."""
-        self._go.wait()
-        if self._stop.is_set():
-            raise Stopped
+    @property
+    def is_unreported(self) -> bool:
+        """Whether something came since the last report that the plots or the layer show."""
+        return self._has_new_values or bool(self._samples)
+
+    def report(self) -> Report:
+        assert self.last is not None
+        report = Report(self.last, self._has_new_values, tuple(self._samples))
+        self._has_new_values = False
+        self._samples.clear()
+        self._reported_at = time.monotonic()
+        return report
 
 
 # No method of a QObject: napari names the function of a worker when it ends, and Qt may have
 # deleted the object by then.
-def _working(
-    start: Callable[[Callable[[], None]], Updates], control: Control
+def _run_in_thread(
+    start: StartUpdates, cancellation: Cancellation
 ) -> Generator[Report, None, Outcome]:
-    """In the worker's thread. Raises nothing: napari swallows RuntimeErrors of generators."""
-    last: RestoreUpdate | None = None
-    changed = False
-    learned: list[SampleUpdate] = []
-    said = 0.0
+    """Run a job in the worker's thread, yielding reports and returning how it ended.
+
+    It raises nothing: napari swallows the RuntimeErrors of generators.
+    """
+    found = _UpdateCollector()
     try:
-        for update in start(control.tick):
-            last = update
-            changed = changed or update.region is not None
-            if update.learned is not None:
-                learned.append(update.learned)
-            now = time.monotonic()
-            if now - said >= _EVERY or update.stage in ("noise", "done"):
-                said = now
-                yield Report(update, changed, tuple(learned))
-                changed = False
-                learned.clear()
-            control.tick()
-        return Outcome("done", last)
-    except Stopped:
-        if last is not None and (changed or learned):
-            yield Report(last, changed, tuple(learned))
-        return Outcome("stopped", last)
+        for update in start(cancellation):
+            found.add(update)
+            if found.is_due:
+                yield found.report()
+            cancellation.check()
+        return Outcome(Ending.DONE, found.last, found.bank)
+    except Cancelled:
+        if found.is_unreported:
+            yield found.report()
+        return Outcome(Ending.STOPPED, found.last, found.bank)
     except Exception as error:  # the user is told, whatever it was
-        return Outcome("failed", last, error)
+        return Outcome(Ending.FAILED, found.last, found.bank, error)
 
 
 class Job(QObject):
@@ -117,15 +161,16 @@ class Job(QObject):
     reported = Signal(object)
     ended = Signal(object)
 
-    def __init__(self, start: Callable[[Callable[[], None]], Updates], parent: QObject) -> None:
+    def __init__(self, title: str, start: StartUpdates, parent: QObject) -> None:
         super().__init__(parent)
-        self.started = time.monotonic()
-        self._control = Control()
+        self.title = title
+        self.started_at = time.monotonic()
+        self.cancellation = PausableCancellation()
         # A window that is closed deletes its docks: what waits, or is in a tile, must end too.
-        self.destroyed.connect(self._control.stop)
+        self.destroyed.connect(self.cancellation.cancel)
         self._outcome: Outcome | None = None
         # Connected to methods of a QObject: Qt drops them when it is deleted.
-        self._worker = create_worker(_working, start, self._control)
+        self._worker = create_worker(_run_in_thread, start, self.cancellation)
         self._worker.yielded.connect(self._report)
         self._worker.returned.connect(self._end)
         self._worker.aborted.connect(self._abort)
@@ -134,23 +179,6 @@ class Job(QObject):
     def start(self) -> None:
         """Begin."""
         self._worker.start()
-
-    def stop(self) -> None:
-        """Stop soon; ``ended`` follows."""
-        self._control.stop()
-
-    def pause(self) -> None:
-        """Wait until ``resume``."""
-        self._control.pause()
-
-    def resume(self) -> None:
-        """Go on."""
-        self._control.resume()
-
-    @property
-    def paused(self) -> bool:
-        """Whether it waits."""
-        return self._control.paused
 
     @property
     def outcome(self) -> Outcome | None:
@@ -167,33 +195,103 @@ class Job(QObject):
             self.ended.emit(outcome)
 
     def _abort(self) -> None:
-        self._end(Outcome("stopped", None))
+        self._end(Outcome(Ending.STOPPED))
 
     def _fail(self, error: Exception) -> None:
-        self._end(Outcome("failed", None, error))
+        self._end(Outcome(Ending.FAILED, error=error))
+
+
+class JobList(QObject):
+    """The jobs of the dock that run, one a lane; long ones are in napari's activity area too.
+
+    ``reported`` brings what happened, and about how many seconds are left, or None; ``ended`` the
+    lane of a job that has ended, and its outcome.
+    """
+
+    reported = Signal(object, object)
+    ended = Signal(object, object)
+
+    def __init__(self, parent: QObject) -> None:
+        super().__init__(parent)
+        self.seconds_spent = 0.0
+        """What the job took that ended last."""
+        self._jobs: dict[Lane, Job] = {}
+        self._activities: dict[Job, Activity | None] = {}
+
+    def start(self, lane: Lane, title: str, start: StartUpdates) -> None:
+        """Start a job, of which the user reads the title."""
+        job = Job(title, start, self)
+        self._jobs[lane] = job
+
+        def end(outcome: Outcome) -> None:
+            activity = self._activities.pop(job, None)
+            if activity is not None:
+                activity.close()
+            self.seconds_spent = time.monotonic() - job.started_at
+            del self._jobs[lane]
+            self.ended.emit(lane, outcome)
+            job.deleteLater()
+
+        job.reported.connect(lambda report: self._report(job, report))
+        job.ended.connect(end)
+        job.start()
+
+    def get(self, lane: Lane) -> Job | None:
+        """The job of a lane, if one runs."""
+        return self._jobs.get(lane)
+
+    @property
+    def jobs(self) -> list[Job]:
+        """All that run."""
+        return list(self._jobs.values())
+
+    def _report(self, job: Job, report: Report) -> None:
+        done = report.update.done
+        spent = time.monotonic() - job.started_at
+        left = spent / done - spent if done > 0.1 else None
+        self.reported.emit(report, left)
+        if spent + (left or 0.0) > _SECONDS_OF_A_LONG_JOB:
+            self._show_activity(job, done)
+
+    def _show_activity(self, job: Job, done: float) -> None:
+        """Show a long job in napari's activity area too.
+
+        Not a short one: the wheel that turns there has the whole window painted again and again.
+        napari's bar lets other events happen, among them the end of this job.
+        """
+        if job not in self._activities:
+            self._activities[job] = None  # the next report may come while it is being made
+            made = Activity(f"napari-scsc: {job.title.lower()}", job.cancellation.cancel)
+            if job not in self.jobs:
+                made.close()
+                return
+            self._activities[job] = made
+        activity = self._activities[job]
+        if activity is not None:
+            activity.show(done)
 
 
 class Activity(cancelable_progress):
     """A bar with a Cancel button in napari's activity area; made and used by the GUI's thread."""
 
-    def __init__(self, what: str, cancel: Callable[[], None]) -> None:
-        self._cancel = cancel
-        super().__init__(desc=what, total=100)
+    def __init__(self, title: str, cancel: Callable[[], None]) -> None:
+        self._cancel_job = cancel
+        super().__init__(desc=title, total=100)
 
     def cancel(self) -> None:
         """Called by the button."""
         super().cancel()
-        self._cancel()
+        self._cancel_job()
 
     def show(self, done: float) -> None:
-        """Say how much is done, 0 to 1; only what can be seen, for napari draws it at once."""
+        """Show how much is done, 0 to 1, if it can be seen: napari draws it at once."""
         percent = round(100 * done)
         if percent > self.n:
             self.update(percent - self.n)
 
 
 class Background(QObject):
-    """One small thing at a time that takes too long for the GUI; the last one asked for counts.
+    """One small computation at a time that is too slow for the GUI; the last one asked for counts.
 
     ``failed`` brings what went wrong.
     """
@@ -207,7 +305,7 @@ class Background(QObject):
         self._then: Callable[[Any], None] = lambda _: None
 
     def run(self, work: Callable[[], Any], then: Callable[[Any], None]) -> None:
-        """Do ``work`` in a thread, and ``then`` with what it gives here."""
+        """Do ``work`` in a thread, and then call ``then`` with its result here."""
         self._number += 1
         self._then = then
         number = self._number

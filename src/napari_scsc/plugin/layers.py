@@ -7,17 +7,19 @@ from typing import Any
 
 import numpy as np
 from napari.layers import Image, Labels, Shapes
-from numpy.typing import NDArray
 from scipy import ndimage
 
+from napari_scsc._types import Array
 from napari_scsc.data.axes import PRESETS, Axes, resolve
 from napari_scsc.data.image import wrap_image
+from napari_scsc.errors import UserError
 from napari_scsc.model.bank import FilterBank
-
-Array = NDArray[Any]
 
 OURS = "napari_scsc"
 """Key of our entries in the metadata of a layer."""
+
+PREVIEW = "preview"
+"""What the metadata of a preview say that it is."""
 
 # What a result takes over from its source besides data and name. An RGB layer has no colour map
 # or contrast to take over, but bears both.
@@ -55,8 +57,8 @@ class Snapshot:
         return wrap_image(self.data).shape
 
 
-def snapshot(layer: Image, axes: Axes) -> Snapshot:
-    """Take what a job needs from a layer."""
+def take_snapshot(layer: Image, axes: Axes) -> Snapshot:
+    """What a job needs of a layer, as it is now."""
     looks = {name: _copied(getattr(layer, name)) for name in _LOOKS if hasattr(layer, name)}
     looks["rgb"] = layer.rgb
     if not layer.rgb:
@@ -69,38 +71,34 @@ def _copied(value: Any) -> Any:
     return np.array(value) if isinstance(value, np.ndarray) else value
 
 
-def guess(layer: Image) -> Axes:
-    """What the axes of a layer are; ValueError says what has to be told."""
+def guess_axes(layer: Image) -> Axes:
+    """What the axes of a layer are; UserError says what has to be told."""
     shape = wrap_image(layer.data).shape
-    known = dict(layer.metadata).get(OURS, {})
     labels = tuple(layer.axis_labels)
     if layer.rgb:
         labels = (*labels, "c")
-    kind = known.get("kind") if isinstance(known, dict) else None
+    kind = _entry_of(layer).get("kind")
     if kind in PRESETS and len(PRESETS[kind].labels) == len(shape):
         return PRESETS[kind]
     try:
         return resolve(shape, labels=labels, name=layer.name, rgb=layer.rgb)
     except ValueError:
-        if not layer.rgb:
-            kinds = [
-                kind
-                for kind, axes in PRESETS.items()
-                if len(axes.labels) == len(shape) and kind != "rgb"
-            ]
-            lengths = " x ".join(map(str, shape))
-            raise ValueError(
-                f"What are the axes of {layer.name} ({lengths})? Choose a kind "
-                f"({', '.join(kinds)}), or unfold 'axes' and say it for each of them"
-                if kinds
-                else f"What are the axes of {layer.name} ({lengths})? Unfold 'axes' and say it "
-                "for each of them"
-            ) from None
-    # Colours whose other axes nobody has named: each picture by itself.
-    return fallback(shape, rgb=True)
+        if layer.rgb:  # colours whose other axes nobody has named: each picture by itself
+            return fallback_axes(shape, rgb=True)
+        raise _question_about(layer.name, shape) from None
 
 
-def fallback(shape: tuple[int, ...], rgb: bool) -> Axes:
+def _question_about(name: str, shape: tuple[int, ...]) -> UserError:
+    """What the user is asked about a layer whose axes cannot be guessed."""
+    kinds = [k for k, axes in PRESETS.items() if len(axes.labels) == len(shape) and k != "rgb"]
+    choose = f"Choose a kind ({', '.join(kinds)}), or unfold" if kinds else "Unfold"
+    return UserError(
+        f"What are the axes of {name} ({' x '.join(map(str, shape))})? "
+        f"{choose} 'axes' and say it for each of them"
+    )
+
+
+def fallback_axes(shape: tuple[int, ...], rgb: bool) -> Axes:
     """Axes for a layer that nobody can guess: the last two slide, the others are separate."""
     n = len(shape) - 1 if rgb else len(shape)
     if n < 2:
@@ -120,27 +118,39 @@ def result_arguments(source: Snapshot, task: str, recipe: dict[str, Any]) -> dic
     }
 
 
-def find_result(layers: Any, layer_id: str, task: str) -> Image | None:
-    """Our layer for that task on that source, if it is still there."""
+def sign(layer: Image) -> None:
+    """Write into a layer of ours which one it is, and what we called it."""
+    entry = {**layer.metadata[OURS], "layer": str(layer.unique_id), "name": layer.name}
+    layer.metadata = {**layer.metadata, OURS: entry}
+
+
+def find_preview(layers: Any, layer_id: str) -> Image | None:
+    """The preview of a source that may be replaced: made by us, and not renamed since.
+
+    A duplicate of it has the same metadata, but is another layer.
+    """
     for layer in layers:
-        entry = dict(layer.metadata).get(OURS)
-        if not (isinstance(layer, Image) and isinstance(entry, dict)):
-            continue
-        if (entry.get("result_of"), entry.get("task")) == (layer_id, task):
+        signed = {"layer": str(layer.unique_id), "name": layer.name}
+        wanted = {"result_of": layer_id, "task": PREVIEW, **signed}
+        if isinstance(layer, Image) and wanted.items() <= _entry_of(layer).items():
             return layer
     return None
 
 
+def _entry_of(layer: Any) -> dict[str, Any]:
+    """Our entry in the metadata of a layer; empty if it has none."""
+    entry = dict(layer.metadata).get(OURS)
+    return entry if isinstance(entry, dict) else {}
+
+
 def source_of(layer: Any) -> str | None:
     """The id of the layer that this one is a result of; None if it is no result."""
-    entry = dict(layer.metadata).get(OURS)
-    return entry.get("result_of") if isinstance(entry, dict) else None
+    return _entry_of(layer).get("result_of")
 
 
 def is_ours(layer: Any) -> bool:
     """Whether the layer is a result, a layer of filters or a plot, not a source."""
-    entry = dict(layer.metadata).get(OURS)
-    return isinstance(entry, dict) and not {"result_of", "bank", "plot"}.isdisjoint(entry)
+    return not {"result_of", "bank", "plot"}.isdisjoint(_entry_of(layer))
 
 
 def take_units(layer: Any, units: Any) -> None:
@@ -149,14 +159,13 @@ def take_units(layer: Any, units: Any) -> None:
     One layer in pixels among others would take the units away from all of them.
     """
     if units is not None:
-        own = ("pixel",) * layer.ndim + tuple(units)
-        layer.units = own[-layer.ndim :] if len(units) >= layer.ndim else own[len(units) :]
+        padded = ("pixel",) * layer.ndim + tuple(units)
+        layer.units = padded[-layer.ndim :] if len(units) >= layer.ndim else padded[len(units) :]
 
 
 def bank_of(layer: Any) -> FilterBank | None:
     """The filter bank that a layer shows, if it does."""
-    entry = dict(layer.metadata).get(OURS)
-    bank = entry.get("bank") if isinstance(entry, dict) else None
+    bank = _entry_of(layer).get("bank")
     return bank if isinstance(bank, FilterBank) else None
 
 
@@ -184,7 +193,7 @@ def missing_from(mask: Labels | Shapes, image: Image) -> Array:
     else:
         found = _covered(_drawn_on(mask, image), plane[-mask.ndim :])
     if found.shape != plane[len(plane) - found.ndim :]:
-        raise ValueError(
+        raise UserError(
             f"the mask {mask.name!r} has the shape {found.shape}, the image {image.name!r} "
             f"{plane}: draw it on the same pixels"
         )
@@ -212,15 +221,15 @@ def _covered(shapes: Shapes, plane: tuple[int, ...]) -> Array:
     """Where shapes are drawn, lines and paths as thick as they are seen."""
     found = np.asarray(shapes.to_labels(labels_shape=plane) != 0)
     everything = zip(shapes.data, shapes.shape_type, shapes.edge_width, strict=True)
-    together = [shape for shape in everything if shape[1] in ("line", "path")]
-    for width in {width for _, _, width in together if width > 1}:
-        some = [(vertices, kind) for vertices, kind, own in together if own == width]
-        alike = Shapes(
-            [vertices for vertices, _ in some],
-            shape_type=[kind for _, kind in some],
+    lines = [shape for shape in everything if shape[1] in ("line", "path")]
+    for width in {width for _, _, width in lines if width > 1}:
+        equally_wide = [shape for shape in lines if shape[2] == width]
+        centres = Shapes(
+            [vertices for vertices, _, _ in equally_wide],
+            shape_type=[kind for _, kind, _ in equally_wide],
             ndim=shapes.ndim,
         )
-        inside = alike.to_labels(labels_shape=plane) != 0
+        inside = centres.to_labels(labels_shape=plane) != 0
         # Thick within a plane, not across planes.
         sampling = (*(1e9,) * (len(plane) - 2), 1.0, 1.0)
         if inside.any():

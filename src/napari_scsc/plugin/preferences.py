@@ -39,12 +39,16 @@ class Preferences:
     results_folder: Path | None
     large_result: int
 
+    def folder_for(self, size: int) -> Path | None:
+        """The folder that a result of so many bytes goes to; None: it stays in memory."""
+        return self.results_folder if size >= self.large_result else None
+
 
 _DEFAULTS = Preferences(None, "balanced", 12.0, None, 2_000_000_000)
 
 
-def preferences() -> Preferences:
-    """Read them as they are now; those of the manifest where napari does not know the plugin."""
+def read_preferences() -> Preferences:
+    """The preferences as they are now; the manifest's where napari does not know the plugin."""
     try:
         found = get_plugin_settings(_PLUGIN).restoration
     except (KeyError, AttributeError):
@@ -59,9 +63,9 @@ def preferences() -> Preferences:
     )
 
 
-def remembered() -> dict[str, Any]:
+def read_fields() -> dict[str, Any]:
     """The fields of the dock as they were left; empty if nothing usable was."""
-    path = _memory()
+    path = _memory_path()
     with suppress(OSError, ValueError):
         found = json.loads(path.read_text(encoding="utf-8")) if path else {}
         if isinstance(found, dict):
@@ -69,9 +73,9 @@ def remembered() -> dict[str, Any]:
     return {}
 
 
-def remember(fields: dict[str, Any]) -> None:
+def keep_fields(fields: dict[str, Any]) -> None:
     """Keep the fields for the next time. That this may fail is no reason to bother anyone."""
-    path = _memory()
+    path = _memory_path()
     if path is None:
         return
     with suppress(OSError):
@@ -79,7 +83,7 @@ def remember(fields: dict[str, Any]) -> None:
         write_atomically(path, json.dumps(fields, indent=1).encode())
 
 
-def _memory() -> Path | None:
+def _memory_path() -> Path | None:
     """A file beside napari's settings; None if napari keeps none."""
     path = get_settings().config_path
     return None if path is None else Path(str(path)).with_name("napari-scsc-dock.json")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-LayerData = tuple[Any, dict[str, Any], str]
+from napari_scsc._types import LayerData
 
 
 def noisy_tissue() -> list[LayerData]:

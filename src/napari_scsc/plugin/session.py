@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import napari
 
-    from napari_scsc.plugin.panel import Dock
+    from napari_scsc.plugin.dock import Dock
 
 
 def open(  # napari_scsc.open(...) reads as it should

@@ -5,6 +5,6 @@ Only Qt and pyqtgraph: no napari, and no option of pyqtgraph that other plugins 
 
 from __future__ import annotations
 
-from napari_scsc.plugin.plots.widget import Plots
+from napari_scsc.plugin.plots.plots_widget import Plots
 
 __all__ = ["Plots"]

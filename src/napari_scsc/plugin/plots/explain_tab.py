@@ -1,0 +1,226 @@
+"""Which base filters made one pixel."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from qtpy.QtCore import QSignalBlocker, QSize, Qt, Signal
+from qtpy.QtGui import QHideEvent, QIcon, QPalette, QPixmap, QShowEvent
+from qtpy.QtWidgets import (
+    QAbstractItemView,
+    QFrame,
+    QHeaderView,
+    QTreeWidget,
+    QTreeWidgetItem,
+)
+
+from napari_scsc._types import LayerData
+from napari_scsc.plugin.plots import plot_theme as theme
+from napari_scsc.plugin.plots.explanation_bars import BARS, ExplanationBars
+from napari_scsc.plugin.plots.explanation_lines import (
+    ExplanationLine,
+    amount,
+    lines_of,
+    rest_before,
+    scale_of,
+)
+from napari_scsc.plugin.plots.plot_content import PlotContent, place_text
+from napari_scsc.plugin.plots.plot_export import Table
+from napari_scsc.plugin.plots.plot_tab import PlotTab
+from napari_scsc.plugin.plots.plot_widgets import TextLine
+
+if TYPE_CHECKING:
+    from napari_scsc.restore.explain import Explanation
+
+_HINT = (
+    "Once there are filters, click a pixel of the image while this tab is open to see which of "
+    "them made it."
+)
+_NO_PICTURES = "The filters have changed since: click again to see them."
+_SIDE = 24  # pixels of a filter's picture
+_NAMES, _AMOUNTS = 0, 2  # columns, on both sides of the bars
+
+
+class ExplainTab(PlotTab):
+    """The pixel, the few filters that matter with what they add, and all others in one line."""
+
+    title = "Explain"
+    tip = "Which base filters made a pixel"
+    is_picture = False
+    seen = Signal(bool)  # the panel appeared on the screen, or went
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._explanation: Explanation | None = None
+        self._of: PlotContent | None = None  # with whose filters it was explained
+        self._lines: list[ExplanationLine] = []
+        self._scale = 1.0
+        self.headline = TextLine(lines=2)
+        self.list = QTreeWidget()
+        self.bars = ExplanationBars(self.list)
+        self.text = TextLine(lines=2)
+        self._set_up_list()
+        layout = theme.column(self)
+        layout.addWidget(self.headline)
+        layout.addWidget(self.list, 1)
+        layout.addWidget(self.text)
+        layout.addStretch()  # while the list is hidden, the hint stays at the top
+        self.draw(None, ())
+
+    def _set_up_list(self) -> None:
+        view = self.list
+        view.setAccessibleName("What each base filter adds to the pixel")
+        view.setColumnCount(3)
+        view.setHeaderHidden(True)
+        view.setRootIsDecorated(False)
+        view.setUniformRowHeights(True)
+        view.setAllColumnsShowFocus(True)
+        view.setIconSize(QSize(_SIDE, _SIDE))
+        view.setFrameShape(QFrame.Shape.NoFrame)
+        view.setSelectionMode(QAbstractItemView.SelectionMode.NoSelection)
+        view.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        view.setItemDelegate(self.bars)
+        header = view.header()
+        header.setMinimumSectionSize(10)
+        header.setStretchLastSection(False)
+        for column in (_NAMES, _AMOUNTS):
+            header.setSectionResizeMode(column, QHeaderView.ResizeMode.ResizeToContents)
+        header.setSectionResizeMode(BARS, QHeaderView.ResizeMode.Stretch)
+        view.setMouseTracking(True)
+        view.itemEntered.connect(self._point)
+        view.currentItemChanged.connect(self._show_chosen)
+
+    def explain(self, explanation: Explanation | None, content: PlotContent | None) -> None:
+        """Take what is to be drawn, and the content with whose filters it was explained."""
+        self._explanation, self._of = explanation, content
+
+    def draw(self, content: PlotContent | None, index: tuple[int, ...]) -> None:
+        """Show the pixel, with pictures of its filters at that position of their other axes."""
+        explanation = self._explanation
+        self.list.setVisible(explanation is not None)
+        self.text.setVisible(explanation is not None)
+        if explanation is None:
+            self.headline.say(_HINT)
+            return
+        self._lines = lines_of(explanation, self._of or content)
+        self._scale = scale_of(self._lines)
+        headline = _headline(explanation, self._scale)
+        if _same_filters(self._of, content):
+            self.headline.say(headline)
+            self._fill_list(content, index)
+        else:
+            self.headline.say(headline, _NO_PICTURES)
+            self._fill_list(None, index)
+
+    def _fill_list(self, content: PlotContent | None, index: tuple[int, ...]) -> None:
+        self.bars.show_lines(self._lines, self._scale)
+        with QSignalBlocker(self.list):
+            self.list.clear()
+            for line in self._lines:
+                self.list.addTopLevelItem(self._item(line, content, index))
+        if self._lines:
+            row = min(self.bars.chosen, len(self._lines) - 1)
+            self.list.setCurrentItem(self.list.topLevelItem(row))
+
+    def _item(
+        self, line: ExplanationLine, content: PlotContent | None, index: tuple[int, ...]
+    ) -> QTreeWidgetItem:
+        item = QTreeWidgetItem([line.name, "", amount(line.part, self._scale, sign="+")])
+        item.setIcon(_NAMES, _icon(line, content, index))
+        item.setTextAlignment(_AMOUNTS, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        item.setData(_NAMES, Qt.ItemDataRole.AccessibleTextRole, self._sentence(line))
+        return item
+
+    def _sentence(self, line: ExplanationLine) -> str:
+        text = f"{line.name}: {amount(line.part, self._scale, sign='+')} of the result"
+        if line.before is not None:
+            text += f", {amount(line.before, self._scale, sign='+')} of the source (grey)"
+        return text
+
+    def _point(self, item: QTreeWidgetItem) -> None:
+        """The mouse is over a line."""
+        self.list.setCurrentItem(item)
+
+    def _show_chosen(self, item: QTreeWidgetItem | None) -> None:
+        if item is not None:
+            self.bars.chosen = self.list.indexOfTopLevelItem(item)
+            self.text.say(self._sentence(self._lines[self.bars.chosen]))
+
+    def is_empty(self, content: PlotContent | None) -> bool:
+        """Whether no pixel was explained yet."""
+        return self._explanation is None
+
+    def table(self, content: PlotContent | None) -> Table:
+        """One row a filter, the largest part first; then what they do not explain, and the sum."""
+        explanation = self._explanation
+        assert explanation is not None
+        nothing: list[float | str] = [""] * len(explanation.filters)
+        before = explanation.parts_before
+        pairs = zip(
+            explanation.filters.tolist(),
+            explanation.parts.tolist(),
+            nothing if before is None else before.tolist(),
+            strict=True,
+        )
+        where = place_text(explanation.labels, explanation.position)
+        return [
+            ["base filter", f"part of the result at {where}", "part of the source"],
+            *pairs,
+            ["no filter", float(explanation.rest), _or_nothing(rest_before(explanation))],
+            ["sum", float(explanation.value), _or_nothing(explanation.before)],
+        ]
+
+    def no_layer(self, content: PlotContent | None) -> str:
+        """Why there is no layer."""
+        return "An explanation cannot be a layer: save it as a picture or a table"
+
+    def layer(self, content: PlotContent | None) -> LayerData:
+        """There is none."""
+        raise ValueError(self.no_layer(content))
+
+    def recolour(self, palette: QPalette) -> None:
+        """Take the colours of the window."""
+        colours = QPalette(palette)
+        # The list lies in the panel like everything else, and not in a field of its own.
+        colours.setColor(QPalette.ColorRole.Base, palette.color(QPalette.ColorRole.Window))
+        colours.setColor(QPalette.ColorRole.Text, palette.color(QPalette.ColorRole.WindowText))
+        self.list.setPalette(colours)
+
+    def showEvent(self, event: QShowEvent | None) -> None:
+        """Tell that somebody looks."""
+        super().showEvent(event)
+        if event is not None and not event.spontaneous():
+            self.seen.emit(True)
+
+    def hideEvent(self, event: QHideEvent | None) -> None:
+        """Tell that nobody looks any more."""
+        super().hideEvent(event)
+        if event is not None and not event.spontaneous():
+            self.seen.emit(False)
+
+
+def _headline(explanation: Explanation, scale: float) -> str:
+    where = place_text(explanation.labels, explanation.position)
+    text = f"{where}: {amount(explanation.value, scale)}"
+    if explanation.before is not None:
+        text += f" (was {amount(explanation.before, scale)})"
+    return text
+
+
+def _or_nothing(value: float | None) -> float | str:
+    return "" if value is None else float(value)
+
+
+def _same_filters(then: PlotContent | None, now: PlotContent | None) -> bool:
+    """Whether the filters of an explanation, if they were known, are those that are shown."""
+    return then is None or (now is not None and np.array_equal(then.filters, now.filters))
+
+
+def _icon(line: ExplanationLine, content: PlotContent | None, index: tuple[int, ...]) -> QIcon:
+    """The filter's picture, or as much room if there is none."""
+    canvas = QPixmap(_SIDE, _SIDE)
+    canvas.fill(Qt.GlobalColor.transparent)
+    if content is not None and line.number is not None and line.number < len(content.filters):
+        theme.draw_framed(canvas, content.picture(line.number, index))
+    return QIcon(canvas)

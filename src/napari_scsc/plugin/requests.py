@@ -1,0 +1,113 @@
+"""What the dock is set to, as calls of the functions that learn and restore."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from napari_scsc._types import Array
+from napari_scsc.cancellation import Cancellation
+from napari_scsc.learning.api import iter_learn
+from napari_scsc.model.bank import FilterBank
+from napari_scsc.plugin.layers import Snapshot
+from napari_scsc.restore.api import iter_denoise, iter_inpaint
+from napari_scsc.restore.methods import Task as RestoreTask
+from napari_scsc.run.partial import Output
+from napari_scsc.run.updates import FirstLook, RegionRestored, Updates
+
+RESULT_WORDS: dict[RestoreTask, str] = {"denoise": "denoised", "inpaint": "filled"}
+"""What the result of a task is called."""
+
+
+@dataclass(frozen=True, slots=True)
+class LearnRequest:
+    """A call of ``iter_learn``.
+
+    Attributes
+    ----------
+    sources : tuple of Snapshot
+        The layers to learn from.
+    options : dict
+        The arguments that the dock is set to; what is left to the function is left out.
+    continued : FilterBank, optional
+        Filters to go on from.
+    """
+
+    sources: tuple[Snapshot, ...]
+    options: dict[str, Any]
+    continued: FilterBank | None = None
+
+    def updates(self, cancellation: Cancellation) -> Updates:
+        """Learn."""
+        return iter_learn(
+            [source.data for source in self.sources],
+            axes=self.sources[0].axes,
+            bank=self.continued,
+            cancellation=cancellation,
+            **self.options,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class RestoreRequest:
+    """A call of ``iter_denoise`` or ``iter_inpaint``.
+
+    Attributes
+    ----------
+    task : {"denoise", "inpaint"}
+        Which of them.
+    source : Snapshot
+        The layer to restore.
+    options : dict
+        The arguments that the dock is set to; what is left to the function is left out.
+    bank : FilterBank, optional
+        Filters to restore with; without, they are learned on the way.
+    threads : int, optional
+        How many; None is one for each core.
+    find_missing : function
+        Says where the image is missing: an array, or None. It is called in the worker.
+    masks : tuple of str
+        The same as expressions for a script.
+    """
+
+    task: RestoreTask
+    source: Snapshot
+    options: dict[str, Any]
+    bank: FilterBank | None = None
+    threads: int | None = None
+    find_missing: Callable[[], Array | None] = lambda: None
+    masks: tuple[str, ...] = ()
+
+    def updates(self, out: Array | Output, cancellation: Cancellation) -> Updates:
+        """Restore into ``out``; an array also takes every first estimate of a region."""
+        options: dict[str, Any] = {
+            "axes": self.source.axes,
+            "bank": self.bank,
+            "n_jobs": self.threads,
+            "out": out,
+            "cancellation": cancellation,
+            **self.options,
+        }
+        if self.task == "denoise":
+            updates = iter_denoise(self.source.data, **options)
+        else:
+            updates = iter_inpaint(self.source.data, self.find_missing(), **options)
+        for update in updates:
+            if isinstance(update, FirstLook | RegionRestored) and isinstance(out, np.ndarray):
+                out[update.region] = update.values
+            yield update
+
+
+def bank_fits(bank: FilterBank, source: Snapshot) -> bool:
+    """Whether filters are for that kind of data."""
+    pairs = list(zip(source.shape, source.axes.roles, strict=True))
+    joint = tuple(n for n, role in pairs if role == "joint")
+    shift = tuple(n for n, role in pairs if role == "shift")
+    return (
+        bank.joint == joint
+        and len(bank.support) == len(shift)
+        and all(s <= n for s, n in zip(bank.support, shift, strict=True))
+    )

@@ -1,0 +1,63 @@
+"""Errors and remarks in the words of the dock: its fields, and what can be done in it."""
+
+from __future__ import annotations
+
+from napari_scsc.errors import Message, Remedy, message_of
+
+ARGUMENTS = {
+    "axes": "what is said under 'axes'",
+    "ball": "the ball",
+    "bank": "the filter bank",
+    "beta": "the sparsity",
+    "filter_shape": "the filter size",
+    "image": "the image",
+    "images": "the list of ticked layers",
+    "kind": "the kind",
+    "memory": "the memory",
+    "method": "the method",
+    "missing": "the mask",
+    "model": "the model",
+    "n_base": "the number of base filters",
+    "n_filters": "the number of filters",
+    "n_jobs": "the number of threads in the preferences",
+    "out": "the file of the result",
+    "passes": "the number of passes",
+    "path": "the file",
+    "quality": "the quality",
+    "seed": "the seed",
+    "sigma": "the noise level",
+    "strength": "the strength",
+    "tiles": "the number of tiles",
+}
+"""What the fields of the dock are called, by the arguments that they become."""
+
+REMEDIES = {
+    Remedy.CHOOSE_ANOTHER_NAME: "choose another name",
+    Remedy.CLUSTER_MEMORY: "close what needs memory, and start it again",
+    Remedy.DROP_AXIS: "set it to 'separate', or choose another kind",
+    Remedy.FILL_MISSING: "choose the task Inpaint; to take noise out as well, type its level into "
+    "'noise'",
+    Remedy.GIVE_SIGMA: "type the noise level into 'noise' if you know it",
+    Remedy.INVERT_MASK: "if the mask covers what is known, invert it",
+    Remedy.LEARN_WITH_CHECKPOINT: "learn again",
+    Remedy.MARK_INFINITE: "cover them with a Labels layer, choose the task Inpaint and that layer "
+    "as the mask",
+    Remedy.MARK_MISSING: "choose a Labels or Shapes layer as the mask, or if one is chosen, draw "
+    "on it; to take noise out of a complete image, choose the task Denoise",
+    Remedy.NAME_AXES: "unfold 'axes' and say what each of them is",
+    Remedy.NAME_ONE_SAMPLE_AXIS: "set one of them to 'separate' or 'span'",
+    Remedy.NAME_OUTPUT: "name a folder for large results in the preferences",
+    Remedy.RESTORE_TOGETHER: "with the kind video or stack it is filled from its neighbours",
+    Remedy.RESUME: "remove it, and start again",
+    Remedy.RESUME_WITH_SAME_ARGUMENTS: "remove it, and start again",
+    Remedy.RUN_AGAIN: "start it again",
+    Remedy.SAY_KEY: "open the one that is meant by itself",
+    Remedy.SAY_KIND_OR_AXES: "choose a kind, or unfold 'axes' and say it for each of them",
+}
+"""What a user of the dock can do about something that is wrong."""
+
+
+def say(said: Message | BaseException) -> str:
+    """A remark or an error for somebody who sees no code."""
+    message = said if isinstance(said, Message) else message_of(said)
+    return message.render(ARGUMENTS, REMEDIES)
