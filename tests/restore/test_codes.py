@@ -19,10 +19,10 @@ import numpy as np
 import pytest
 import zarr
 from cancelling import CallingCancellation
+from cli_tools import run, succeed
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import signal as filtering
-from test_cli import run, succeed
 
 from napari_scsc import (
     SCSC,
