@@ -186,7 +186,7 @@ class TaskRunner(QObject):
         preview = layers.find_preview(parts.viewer.layers, request.source.layer_id)
         if preview is not None:
             parts.viewer.layers.remove(preview)  # it would lie below the result
-        return self._show_in(result, "Denoising" if request.task == "denoise" else "Filling")
+        return self._with_layer(result, "Denoising" if request.task == "denoise" else "Filling")
 
     def _prepare_preview(self) -> PreparedTask:
         parts = self._parts
@@ -201,9 +201,9 @@ class TaskRunner(QObject):
             find_missing=lambda: _cropped(request.find_missing(), region),
         )
         out = np.zeros(source.shape, wrap_image(source.data).dtype)
-        return self._show_in(ResultLayer(part, out, is_preview=True), "Preview")
+        return self._with_layer(ResultLayer(part, out, is_preview=True), "Preview")
 
-    def _show_in(self, result: ResultLayer, title: str) -> PreparedTask:
+    def _with_layer(self, result: ResultLayer, title: str) -> PreparedTask:
         """A restoration or a preview that is ready to run, and the layer that will show it."""
         return PreparedTask(
             Task.PREVIEW if result.is_preview else Task.RESTORE,
@@ -244,7 +244,7 @@ class TaskRunner(QObject):
 
     def finish(self, work: PreparedTask, outcome: Outcome) -> None:
         """Show how a job ended; the script of one that failed is not kept."""
-        if outcome.ending is Ending.FAILED and self.script == work.script:
+        if outcome.ending is Ending.FAILED and work.script and self.script == work.script:
             self.script = self._earlier_script
         work.finish(outcome)
 

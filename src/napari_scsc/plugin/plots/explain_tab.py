@@ -48,7 +48,7 @@ class ExplainTab(PlotTab):
     title = "Explain"
     tip = "Which base filters made a pixel"
     is_picture = False
-    seen = Signal(bool)  # the panel appeared on the screen, or went
+    seen = Signal(bool)  # the tab appeared on the screen, or went
 
     def __init__(self) -> None:
         super().__init__()
@@ -182,7 +182,7 @@ class ExplainTab(PlotTab):
     def recolour(self, palette: QPalette) -> None:
         """Take the colours of the window."""
         colours = QPalette(palette)
-        # The list lies in the panel like everything else, and not in a field of its own.
+        # The list lies in the tab like everything else, and not in a field of its own.
         colours.setColor(QPalette.ColorRole.Base, palette.color(QPalette.ColorRole.Window))
         colours.setColor(QPalette.ColorRole.Text, palette.color(QPalette.ColorRole.WindowText))
         self.list.setPalette(colours)

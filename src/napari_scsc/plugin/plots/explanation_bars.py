@@ -1,4 +1,4 @@
-"""ExplanationBars around zero in a list: a coloured one before a grey one."""
+"""Bars around zero in a list: a coloured one before a grey one."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ SEPARATOR = 128  # grey: stands out from white, blue and orange, and from a ligh
 
 
 def column(widget: QWidget) -> QVBoxLayout:
-    """The layout of a panel."""
+    """The layout of a tab."""
     layout = QVBoxLayout(widget)
     layout.setContentsMargins(2, 2, 2, 2)
     layout.setSpacing(4)

@@ -1,4 +1,4 @@
-"""Small widgets that the panels are made of."""
+"""Small widgets that the tabs are made of."""
 
 from __future__ import annotations
 
