@@ -128,9 +128,9 @@ def test_text_stands_out_from_its_ground(dock, theme, qtbot):
 
 
 def test_diverging_map_is_told_apart_without_red_or_green():
-    from napari_scsc.data import pictures
+    from napari_scsc.data import rgb_pictures
 
-    low, zero, high = pictures.diverging(np.array([[-1.0, 0.0, 1.0]]))[0] / 255
+    low, zero, high = rgb_pictures.diverging(np.array([[-1.0, 0.0, 1.0]]))[0] / 255
     for missing in (0, 1):
         ends = [np.delete(color, missing) for color in (low, zero, high)]
         assert min(np.linalg.norm(a - b) for a, b in itertools.combinations(ends, 2)) > 0.3

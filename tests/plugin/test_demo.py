@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from napari_scsc import samples
-from napari_scsc.data import pictures
+from napari_scsc.data import rgb_pictures
 
 
 def run_demo(folder, *arguments, **changed):
@@ -59,22 +59,22 @@ def test_sample_is_the_same_everywhere_and_in_range():
 
 
 def test_diverging_colours_are_white_at_zero_and_differ_by_sign():
-    picture = pictures.diverging(np.array([[-1.0, 0.0, 1.0]]))
+    picture = rgb_pictures.diverging(np.array([[-1.0, 0.0, 1.0]]))
     assert (picture[0, 1] > 240).all()
     assert picture[0, 0, 2] > picture[0, 0, 0]  # blue
     assert picture[0, 2, 0] > picture[0, 2, 2]  # orange
-    assert (pictures.diverging(np.zeros((2, 2))) > 240).all()
+    assert (rgb_pictures.diverging(np.zeros((2, 2))) > 240).all()
 
 
 def test_mosaic_holds_every_filter_once():
     filters = np.zeros((5, 3, 4))
     filters[:, 1, 1] = [1, 2, 3, 4, 5]
-    picture = pictures.mosaic(filters)
+    picture = rgb_pictures.mosaic(filters)
     orange = (picture[..., 0].astype(int) - picture[..., 2] > 100).sum()
     assert orange == 5
 
 
 def test_grey_runs_from_black_to_white():
-    picture = pictures.grey(np.array([[0.0, 0.5, 1.0, 9.0]]), 0, 1)
+    picture = rgb_pictures.grey(np.array([[0.0, 0.5, 1.0, 9.0]]), 0, 1)
     assert picture[0, :, 0].tolist() == [0, 128, 255, 255]
-    assert pictures.grey(np.ones((2, 2))).dtype == np.uint8
+    assert rgb_pictures.grey(np.ones((2, 2))).dtype == np.uint8

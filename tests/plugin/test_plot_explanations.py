@@ -15,7 +15,7 @@ from qtpy.QtCore import QPoint, QPointF, Qt
 from qtpy.QtGui import QColor, QPalette, QWheelEvent
 from qtpy.QtWidgets import QApplication
 
-from napari_scsc.data.pictures import diverging
+from napari_scsc.data.rgb_pictures import diverging
 from napari_scsc.plugin.plots import Plots
 
 

@@ -24,7 +24,7 @@ from plot_tools import (
 from qtpy.QtCore import QPoint, QPointF, Qt
 from qtpy.QtWidgets import QApplication
 
-from napari_scsc.data.pictures import diverging
+from napari_scsc.data.rgb_pictures import diverging
 from napari_scsc.plugin.plots.plot_content import ColumnRanking
 
 

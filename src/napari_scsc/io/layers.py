@@ -26,6 +26,7 @@ import numpy as np
 
 from napari_scsc._types import LayerData
 from napari_scsc.data import axes as axes_of
+from napari_scsc.data import rgb_pictures
 from napari_scsc.errors import FileFormatError
 from napari_scsc.io.formats import find_format, is_zarr, open_all
 from napari_scsc.io.formats.axis_labels import napari_order
@@ -128,14 +129,13 @@ def read_bank(path: Path) -> LayerData:
 
 def bank_layer(bank: FilterBank, name: str, path: str = "") -> LayerData:
     """A bank as an image layer, which can be saved as a bank and becomes that of the dock."""
-    from napari_scsc.data import pictures
 
     limit = float(np.abs(bank.filters).max()) or 1.0
     facts = {"bank": bank, "id": bank.id, "path": path, "n_joint": bank.n_joint}
     data, arguments, layer_type = image_layer(
         bank.filters, name, filter_labels(bank), "filter bank", facts=facts
     )
-    ends = pictures.diverging(np.array([[-1.0, 0.0, 1.0]]))[0] / 255
+    ends = rgb_pictures.diverging(np.array([[-1.0, 0.0, 1.0]]))[0] / 255
     arguments["colormap"] = {"name": "blue white orange", "colors": ends}
     arguments["contrast_limits"] = (-limit, limit)
     arguments["interpolation2d"] = "nearest"

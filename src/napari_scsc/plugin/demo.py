@@ -16,7 +16,7 @@ import numpy as np
 
 from napari_scsc import iter_denoise, iter_inpaint, samples
 from napari_scsc._types import Array
-from napari_scsc.data import pictures
+from napari_scsc.data import rgb_pictures
 from napari_scsc.errors import PathExistsError
 from napari_scsc.model.updates import SampleUpdate
 from napari_scsc.restore.groups import group_kernels
@@ -130,8 +130,8 @@ def _without_window(folder: Path) -> None:
     drawn = (
         _side_by_side(counts, denoised),
         _side_by_side(np.nan_to_num(holes), filled),
-        pictures.enlarge(pictures.mosaic(learned.B), 6),
-        pictures.enlarge(pictures.diverging(learned.W), 8),
+        rgb_pictures.enlarge(rgb_pictures.mosaic(learned.B), 6),
+        rgb_pictures.enlarge(rgb_pictures.diverging(learned.W), 8),
     )
     for name, picture in zip(_PICTURES, drawn, strict=True):
         iio.imwrite(folder / name, picture)
@@ -171,7 +171,7 @@ def _psnr(image: Array, clean: Array) -> str:
 def _side_by_side(before: Array, after: Array) -> Array:
     low, high = np.percentile(after, (0.5, 99.8))
     gap = np.full((len(before), 4), high)
-    return pictures.enlarge(pictures.grey(np.hstack([before, gap, after]), low, high), 2)
+    return rgb_pictures.enlarge(rgb_pictures.grey(np.hstack([before, gap, after]), low, high), 2)
 
 
 if __name__ == "__main__":

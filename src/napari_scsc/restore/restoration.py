@@ -29,9 +29,9 @@ from napari_scsc.run.blending import lazy_result
 from napari_scsc.run.blocks import restore_into_store
 from napari_scsc.run.partial import PartialFolder
 from napari_scsc.run.tile_restorer import (
-    Restored,
-    Restoring,
     TileRestorer,
+    WritingResult,
+    WrittenResult,
     restore_in_memory,
     thread_pool,
 )
@@ -185,20 +185,20 @@ def _restore(
         task, samples, options, method, noise, is_watched, cancellation, folder, list(noise.remarks)
     )
     restorer: TileRestorer = yield from method.load(task)(restoration)
-    restored = yield from _write_result(restoration, restorer)
+    written = yield from _write_result(restoration, restorer)
     remarks = restoration.remarks
-    if restored.n_doubtful:
-        remarks.append(restorer.describe_doubtful(restored.n_doubtful))
-    yield Finished(restored.result, noise, restorer.bank, tuple(remarks))
+    if written.n_doubtful:
+        remarks.append(restorer.describe_doubtful(written.n_doubtful))
+    yield Finished(written.result, noise, restorer.bank, tuple(remarks))
 
 
-def _write_result(restoration: Restoration, restorer: TileRestorer) -> Restoring:
+def _write_result(restoration: Restoration, restorer: TileRestorer) -> WritingResult:
     """Restore to where the options say: a file, an array, or a dask array for a dask array."""
     samples, options = restoration.samples, restoration.options
     if restoration.folder is not None:
         return (yield from _write_file(restoration, restorer, restoration.folder))
     if restoration.is_lazy:
-        return Restored(samples.image.like(lazy_result(samples, restorer)))
+        return WrittenResult(samples.image.like(lazy_result(samples, restorer)))
     with thread_pool(options.n_threads) as executor:
         return (
             yield from restore_in_memory(
@@ -213,10 +213,10 @@ def _write_result(restoration: Restoration, restorer: TileRestorer) -> Restoring
 
 def _write_file(
     restoration: Restoration, restorer: TileRestorer, folder: PartialFolder
-) -> Restoring:
+) -> WritingResult:
     """Fill the file block by block; it appears under its name when it is whole."""
     samples, options = restoration.samples, restoration.options
-    restored = yield from restore_into_store(
+    written = yield from restore_into_store(
         samples,
         restorer,
         folder.folder,
@@ -224,10 +224,10 @@ def _write_file(
         options.tiles_at_a_time(restorer.memory),
         restoration.cancellation,
     )
-    store = restored.result
+    store = written.result
     folder.publish(store.path)
-    restored.result = replace(store, path=folder.path).open()
-    return restored
+    written.result = replace(store, path=folder.path).open()
+    return written
 
 
 def _make_store(samples: ImageSamples, folder: PartialFolder, chunks: tuple[int, ...]) -> Any:

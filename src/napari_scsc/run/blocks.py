@@ -33,7 +33,7 @@ from napari_scsc.run.blending import blend_chunk, estimate_block
 from napari_scsc.run.block_grid import BlockGrid, TileBlock, image_chunks
 from napari_scsc.run.cancel import SECONDS_BETWEEN_CHECKS, StopFile
 from napari_scsc.run.executors import ClusterExecutor, ClusterFailed, ClusterOutOfMemory
-from napari_scsc.run.tile_restorer import Restored, Restoring, TileRestorer
+from napari_scsc.run.tile_restorer import TileRestorer, WritingResult, WrittenResult
 from napari_scsc.run.updates import LEARNING_SHARE, BlocksDone
 
 _CHUNKS_PER_GRAPH = 1 << 14
@@ -149,7 +149,7 @@ def restore_into_store(
     make_store: Callable[[tuple[int, ...]], Any],
     n_jobs: int,
     cancellation: Cancellation,
-) -> Restoring:
+) -> WritingResult:
     """Restore into a store, yielding an update whenever chunks were finished.
 
     ``folder`` is there, and keeps what a later run needs to go on. ``make_store`` makes the store
@@ -157,18 +157,18 @@ def restore_into_store(
     """
     grid = BlockGrid.of(samples, restorer)
     run = BlockRun(samples, restorer, grid, folder, make_store(image_chunks(samples, grid)))
-    restored = Restored(run.store)
+    written = WrittenResult(run.store)
     with _exclusive(run):
         if not (folder / "created").exists():
             _remove_path(run.store.path)  # what a run that was killed had just begun
             run.store.create()
             (folder / "created").touch()
         total = grid.n_blocks + grid.n_chunks
-        for count in _compute_waves(run, _plan_waves(run), n_jobs, cancellation, restored):
+        for count in _compute_waves(run, _plan_waves(run), n_jobs, cancellation, written):
             share = LEARNING_SHARE + (1 - LEARNING_SHARE) * count / total
             yield BlocksDone(count, total, share)
         run.store.finish()
-    return restored
+    return written
 
 
 def fill_store(
@@ -186,7 +186,7 @@ def fill_store(
         total, done = run.grid.n_blocks, BlockRecords(run).numbers("blocks")
         numbers = [n for n in range(total) if n not in done]
         waves = ([fill(shared, make, n) for n in wave] for wave in _in_waves(numbers))
-        for count in _compute_waves(run, waves, n_jobs, cancellation, Restored(run.store)):
+        for count in _compute_waves(run, waves, n_jobs, cancellation, WrittenResult(run.store)):
             yield BlocksDone(count, total, count / total)
         run.store.finish()
 
@@ -229,7 +229,7 @@ def _compute_waves(
     waves: Iterable[list[Any]],
     n_jobs: int,
     cancellation: Cancellation,
-    restored: Restored,
+    written: WrittenResult,
 ) -> Iterator[int]:
     """Compute waves of tasks; yield how many steps are done, whenever that has changed."""
     failure: list[BaseException] = []
@@ -243,7 +243,7 @@ def _compute_waves(
             for tasks in waves:
                 stop.check()
                 counts = cluster.compute(tasks, stop) if cluster else _compute(tasks, n_jobs)
-                restored.n_doubtful += sum(count or 0 for count in counts)
+                written.n_doubtful += sum(count or 0 for count in counts)
         except BaseException as error:  # of any scheduler: told by the thread that waits
             failure.append(error)
         finally:

@@ -76,14 +76,14 @@ class TileRestorer(ABC):
 
 
 @dataclass(slots=True)
-class Restored:
+class WrittenResult:
     """What became of an image: the result, and how many of its points are doubtful."""
 
     result: Any
     n_doubtful: int = 0
 
 
-Restoring = Generator[RestoreUpdate, None, Restored]
+WritingResult = Generator[RestoreUpdate, None, WrittenResult]
 
 
 @contextmanager
@@ -106,7 +106,7 @@ def restore_in_memory(
     out: Any = None,
     executor: Executor | None = None,
     cancellation: Cancellation = NEVER,
-) -> Restoring:
+) -> WritingResult:
     """Restore all samples tile by tile, and blend the tiles into ``out``, or a new array."""
     result = np.empty(samples.image.shape, samples.image.dtype) if out is None else out
     tiles = list(cut(samples.shift, restorer.size, restorer.overlap))
@@ -134,4 +134,4 @@ def restore_in_memory(
             result[region] = values
             yield RegionRestored(region, values, number + 1, total, done)
         n_doubtful += restorer.count_doubtful(samples, index, whole)
-    return Restored(samples.image.like(result) if out is None else out, n_doubtful)
+    return WrittenResult(samples.image.like(result) if out is None else out, n_doubtful)

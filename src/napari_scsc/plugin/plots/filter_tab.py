@@ -11,7 +11,7 @@ from qtpy.QtGui import QPalette
 from qtpy.QtWidgets import QSizePolicy
 
 from napari_scsc._types import Array, LayerData
-from napari_scsc.data.pictures import diverging
+from napari_scsc.data.rgb_pictures import diverging
 from napari_scsc.plugin.plots import plot_theme as theme
 from napari_scsc.plugin.plots.axis_sliders import AxisSliders
 from napari_scsc.plugin.plots.plot_content import (

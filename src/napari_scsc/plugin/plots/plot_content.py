@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from napari_scsc._types import Array
-from napari_scsc.data.pictures import diverging
+from napari_scsc.data.rgb_pictures import diverging
 
 _STEP = math.log(1.1)  # columns whose use differs by less count as equally used
 _BARELY = 1e-3  # of the use of the most used column: what is less has no order

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from napari_scsc._types import Array, LayerData
-from napari_scsc.data.pictures import diverging
+from napari_scsc.data.rgb_pictures import diverging
 from napari_scsc.io.atomic_files import write_atomically
 
 Table = Iterable[Sequence[str | int | float]]

@@ -11,7 +11,7 @@ from qtpy.QtGui import QColor, QKeyEvent, QPainter, QPaintEvent, QPalette
 from qtpy.QtWidgets import QGraphicsRectItem, QHBoxLayout, QLabel, QSizePolicy, QWidget
 
 from napari_scsc._types import Array
-from napari_scsc.data.pictures import diverging
+from napari_scsc.data.rgb_pictures import diverging
 from napari_scsc.plugin.plots import plot_theme as theme
 
 _CHOSEN = QColor(0, 0, 0)

@@ -7,7 +7,7 @@ from qtpy.QtGui import QPalette
 from qtpy.QtWidgets import QHBoxLayout
 
 from napari_scsc._types import Array, LayerData
-from napari_scsc.data.pictures import diverging
+from napari_scsc.data.rgb_pictures import diverging
 from napari_scsc.plugin.plots.plot_content import PlotContent, largest_of
 from napari_scsc.plugin.plots.plot_export import Table, layer_data
 from napari_scsc.plugin.plots.plot_tab import PlotTab
