@@ -129,7 +129,6 @@ def read_bank(path: Path) -> LayerData:
 
 def bank_layer(bank: FilterBank, name: str, path: str = "") -> LayerData:
     """A bank as an image layer, which can be saved as a bank and becomes that of the dock."""
-
     limit = float(np.abs(bank.filters).max()) or 1.0
     facts = {"bank": bank, "id": bank.id, "path": path, "n_joint": bank.n_joint}
     data, arguments, layer_type = image_layer(
