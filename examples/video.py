@@ -9,6 +9,5 @@ video = samples.video((12, 64, 80))  # (t, y, x)
 # "stack" is for (z, y, x); "time-lapse" restores each frame by itself, where too much moves.
 for update in iter_denoise(video, kind="video", quality="fast"):
     print(f"{update.done:4.0%} {update.message}")
-    clean = update.result  # None until the last update
 
-iio.imwrite("video.tif", clean)
+iio.imwrite("video.tif", update.result)  # the last update holds it

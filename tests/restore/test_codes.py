@@ -241,7 +241,7 @@ class Slices:
 
 
 def test_mask_is_read_block_by_block(noisy, bank, tmp_path, monkeypatch):
-    monkeypatch.setattr("napari_scsc.data.samples._LOOKED_AT", 1000)
+    monkeypatch.setattr("napari_scsc.data.samples._MAX_VALUES_MEASURED", 1000)
     missing = np.random.default_rng(1).random(noisy.shape) < 0.2
     mask, image = Slices(missing), da.from_array(noisy, chunks=30)
     codes = encode(image, bank, missing=mask, out=tmp_path / "a.zarr", sigma=20.0, **OPTIONS)

@@ -95,10 +95,10 @@ input()
 @pytest.fixture
 def head():
     """A process with the scheduler and, below it, those of two workers; a client is connected."""
-    here = str(Path(__file__).parent)
+    here = Path(__file__).parent  # its workers import this module, and what it imports
     process = subprocess.Popen(
         [sys.executable, "-c", HEAD],
-        env={**os.environ, "PYTHONPATH": here},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(here), str(here.parent)])},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -251,7 +251,7 @@ def test_learning_that_lost_its_scheduler_ends_and_can_be_resumed(lose_scheduler
     thread.join()
     assert isinstance(error, RunInterrupted)
     assert "scheduler" in str(error)
-    assert f"{path} keeps what was learned: learn again with resume" in str(error)
+    assert f"{path} keeps what was learned: run it again with resume" in str(error)
     assert learn([volume], n_jobs=1, resume=True, **options).id == whole.id
 
 
