@@ -99,7 +99,9 @@ def test_change_applies_touches_few_files_and_works(what, tmp_path):
     n_files, use = USES[what]
     shutil.copytree(ROOT / "src", tmp_path / "src", ignore=shutil.ignore_patterns("__pycache__"))
     assert apply_change(changes()[what], tmp_path) == n_files
-    environment = {**os.environ, "PYTHONPATH": str(tmp_path / "src")}
+    # A copy of the package would be compiled anew.
+    chosen = {"PYTHONPATH": str(tmp_path / "src"), "NAPARI_SCSC_KERNELS": "numpy"}
+    environment = {**os.environ, **chosen}
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", PREPARED + use],
         cwd=tmp_path,

@@ -22,8 +22,14 @@ def large(shape=(300, 260)):
     return (samples.tissue(shape) + 0.1 * rng.standard_normal(shape)).astype(np.float32)
 
 
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("kind", SHAPES)
+@pytest.mark.parametrize(
+    ("kind", "method"),
+    [
+        pytest.param(k, m, marks=[pytest.mark.slow] if m == "ocsc-paper" and k != "image" else [])
+        for k in SHAPES
+        for m in METHODS
+    ],
+)
 def test_denoising_with_the_filters_of_learn_changes_nothing(kind, method):
     image = noisy(kind)
     options = {"kind": kind, "method": method, "quality": "fast", "sigma": 8.0}

@@ -53,7 +53,7 @@ def test_forgetting_weighs_samples_geometrically():
     np.testing.assert_allclose(history.h, expected / weights.sum(), atol=1e-9)
 
 
-@pytest.mark.parametrize("joint", [(), (2,)])
+@pytest.mark.parametrize("joint", [(), pytest.param((2,), marks=pytest.mark.slow)])
 def test_filter_step_equals_a_generic_convex_solver(joint):
     geometry = Geometry(joint, (7, 6), (2, 3))
     n_base, history = 2, History(2, geometry.n_joint, geometry.n_frequencies, "float64")

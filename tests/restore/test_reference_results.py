@@ -9,11 +9,26 @@ import pytest
 from reference_cases import FILE, cases, facts, machine, restore
 
 REFERENCE = json.loads(FILE.read_text())
+
+
+def is_slow(kind, task, method, quality):
+    """Whether a case takes seconds: those have a quicker one beside them."""
+    return task == "inpaint" and (
+        quality == "best" or (kind in ("video", "stack") and method == "scsc")
+    )
+
+
 IS_SAME_MACHINE = REFERENCE["machine"] == machine()
 
 
 @pytest.mark.filterwarnings("ignore::napari_scsc.RestorationWarning")
-@pytest.mark.parametrize(("name", "case"), list(cases()), ids=[name for name, _ in cases()])
+@pytest.mark.parametrize(
+    ("name", "case"),
+    [
+        pytest.param(name, case, id=name, marks=[pytest.mark.slow] if is_slow(*case) else [])
+        for name, case in cases()
+    ],
+)
 def test_result_is_that_of_before(name, case):
     found, expected = facts(restore(*case)), REFERENCE["results"][name]
     # How FFTW plans a transform is measured anew in each run of the tests, and may round otherwise.
