@@ -53,7 +53,9 @@ def test_fixed_weights_reach_the_minimum(masked):
     np.testing.assert_array_equal(solution.weights, w)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(
+    "seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))]
+)
 def test_end_point_is_no_worse_than_that_of_the_slow_reference(seed):
     problem, filters, w, x = make((8, 7), n_filters=4, seed=seed)
     a = references.matrix(filters, 0, x.shape)
