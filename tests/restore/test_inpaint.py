@@ -482,7 +482,7 @@ def test_hole_larger_than_a_tile_has_no_seam(monkeypatch):
 @pytest.mark.parametrize("corner", [0, 54, 108])
 def test_little_that_is_known_of_a_large_image_is_enough(corner, monkeypatch):
     """Of the many tiles of a large image, those that are learned from may hold nothing."""
-    monkeypatch.setattr("napari_scsc.restore.inpaint._TILE_POINTS", 16 * 16)
+    monkeypatch.setattr("napari_scsc.restore.inpaint.MAX_TILE_POINTS", 16 * 16)
     x = 0.5 + 0.1 * white((120, 120))
     missing = np.ones(x.shape, bool)
     missing[corner : corner + 12, corner : corner + 12] = False

@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from napari_scsc.cli.inputs import FileRequest, is_done, is_terminal, open_input, partial_of
+from napari_scsc.cli.inputs import FileRequest, is_done, is_terminal, open_input
 from napari_scsc.cli.messages import complain, naming_inputs, render, say
 from napari_scsc.cli.program import FAILED, keeping_partial
 from napari_scsc.errors import MissingPackageError, UserError, message_of
+from napari_scsc.io.filenames import partial_of
 
 if TYPE_CHECKING:
     from napari_scsc.run.updates import Finished, Updates

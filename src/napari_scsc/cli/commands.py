@@ -29,12 +29,12 @@ from napari_scsc.cli.inputs import (
     load_mask,
     name_results,
     open_alike,
-    partial_of,
     split_options,
 )
 from napari_scsc.cli.messages import complain, naming_inputs, render, say
 from napari_scsc.cli.options import BENCH, DEMO, DENOISE, ENCODE, INFO, INPAINT, LEARN
 from napari_scsc.cli.program import Program, keeping_partial
+from napari_scsc.io.filenames import partial_of
 from napari_scsc.restore.quality import QUALITIES
 
 if TYPE_CHECKING:

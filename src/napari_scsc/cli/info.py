@@ -80,14 +80,14 @@ def _describe_image(path: str, request: FileRequest, with_noise: bool) -> dict[s
 def _estimate_noise(array: Any, axes: Axes) -> Noise:
     """The noise of some tiles; unlike for a restoration, the range of the others does not count."""
     from napari_scsc.data.image import wrap_image
-    from napari_scsc.data.samples import ImageSamples, draw_tiles
+    from napari_scsc.data.samples import ImageSamples
     from napari_scsc.data.scaling import ValueRange, measure_range
-    from napari_scsc.noise.find import NOISE_TILE_COUNT, find_noise
+    from napari_scsc.noise.find import find_noise, noise_tile_places
 
     image = wrap_image(array)
     samples = ImageSamples(image, axes, ValueRange())
-    places = draw_tiles(samples, 1 << 18, NOISE_TILE_COUNT, seed=0)
-    measured = measure_range(image, [samples.region(*place) for place in places])
+    places = [samples.region(*place) for place in noise_tile_places(samples)]
+    measured = measure_range(image, places)
     return find_noise(ImageSamples(image, axes, measured), None)
 
 

@@ -17,6 +17,7 @@ import click
 
 from napari_scsc.cli.messages import naming_inputs
 from napari_scsc.errors import PathExistsError, PathNotFoundError, Remedy, UserError
+from napari_scsc.io.filenames import partial_of
 
 if TYPE_CHECKING:
     from napari_scsc.data.axes import Axes
@@ -207,11 +208,6 @@ def _result_suffix(path: str) -> str:
     with suppress(ValueError):
         return suffix_of(path)
     return ""
-
-
-def partial_of(result: Path) -> Path:
-    """Where the finished part of a result in the making is."""
-    return result.with_name(result.name + ".partial")
 
 
 def is_done(result: Path, resume: bool) -> bool:

@@ -12,6 +12,11 @@ def stem_of(path: Path) -> str:
     return re.sub(r"(\.ome)?\.[^.]+$", "", path.name, flags=re.IGNORECASE) or path.name
 
 
+def partial_of(result: Path) -> Path:
+    """Where the finished part of a result in the making is, until it is whole."""
+    return result.with_name(result.name + ".partial")
+
+
 def natural_key(name: str) -> list[tuple[int, int, str]]:
     """A key that sorts names with numbers as people do: band_2 before band_10."""
     parts = re.split(r"(\d+)", name)

@@ -20,10 +20,10 @@ from napari_scsc.model.lattice import LatticeSCSC
 from napari_scsc.noise.model import Noise
 from napari_scsc.noise.working import check_sigma
 
-_MAX_TILE_POINTS = 128 * 128
+MAX_TILE_POINTS = 128 * 128
 _MIN_TILE_POINTS = 48 * 48
 _WANTED_TILES = 16  # of a small image: fewer would leave nothing to follow
-_AUTO_TILES = {"lattice": 16, "paper": 8, "ocsc": 8}  # of an image, which are enough for a model
+AUTO_TILES = {"lattice": 16, "paper": 8, "ocsc": 8}  # of an image, which are enough for a model
 CODE_TILE_SIDES = {1: 4096, 2: 128, 3: 40}  # of a convolutional code, by the number of shift axes
 
 
@@ -103,7 +103,7 @@ class LearnPlan:
     @property
     def _most(self) -> int | None:
         tiles = self.options.tiles
-        return _AUTO_TILES[self.options.model] if tiles == "auto" else tiles
+        return AUTO_TILES[self.options.model] if tiles == "auto" else tiles
 
 
 def plan_learning(
@@ -150,12 +150,12 @@ def _are_anywhere(options: LearnOptions) -> bool:
 def _tile_points(samples: ImageSamples, options: LearnOptions) -> int:
     if options.tiles == "auto":
         if options.model == "lattice":
-            return _MAX_TILE_POINTS
+            return MAX_TILE_POINTS
         n_shift = len(samples.shift)
         return max(1, int(CODE_TILE_SIDES[n_shift] ** n_shift) // samples.n_joint)
     pairs = zip(samples.image.shape, samples.axes.roles, strict=True)
     points = math.prod(n for n, role in pairs if role != "joint") // _WANTED_TILES
-    return min(max(points, _MIN_TILE_POINTS), _MAX_TILE_POINTS)
+    return min(max(points, _MIN_TILE_POINTS), MAX_TILE_POINTS)
 
 
 def _short_digest(value: Any) -> str:

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 import numpy as np
 
-from napari_scsc._types import Array
+from napari_scsc._types import Array, Region
 from napari_scsc.data.samples import ImageSamples, draw_tiles
 from napari_scsc.errors import Message
 from napari_scsc.noise.estimate import estimate_from_planes
 from napari_scsc.noise.model import Noise
 
-NOISE_TILE_COUNT = 24
-"""How many tiles of an image are looked at."""
-
+_TILE_COUNT = 24  # of an image, that are looked at
 _VALUES_PER_TILE = 1 << 18
 _PLANES_PER_TILE = 8
 
@@ -38,10 +36,15 @@ def find_noise(source: ImageSamples, sigma: float | None) -> Noise:
     """The noise of an image: that of level ``sigma``, or as estimated from some of its tiles."""
     if sigma is not None:
         return given_noise(source, sigma)
-    places = draw_tiles(source, _VALUES_PER_TILE, NOISE_TILE_COUNT, seed=0)
+    places = noise_tile_places(source)
     return noise_in_tiles(
         source, ((source.read(*place), ~source.missing(*place)) for place in places)
     )
+
+
+def noise_tile_places(source: ImageSamples) -> Iterator[tuple[tuple[int, ...], Region]]:
+    """Where the tiles lie that the noise is estimated from: index of the sample, and region."""
+    return draw_tiles(source, _VALUES_PER_TILE, _TILE_COUNT, seed=0)
 
 
 def noise_in_tiles(source: ImageSamples, tiles: Iterable[tuple[Array, Array]]) -> Noise:

@@ -9,6 +9,7 @@ import psutil
 
 from napari_scsc.data.image import wrap_image
 from napari_scsc.errors import UserError
+from napari_scsc.io.filenames import format_shape
 from napari_scsc.plugin.layers import Snapshot
 from napari_scsc.plugin.preferences import Preferences
 from napari_scsc.plugin.requests import RestoreRequest
@@ -19,7 +20,7 @@ from napari_scsc.restore.quality import Quality
 
 def describe(source: Snapshot) -> str:
     """What a layer is, in a line."""
-    lengths = " x ".join(map(str, source.shape))
+    lengths = format_shape(source.shape)
     dtype = wrap_image(source.data).dtype
     return f"{lengths} {dtype} · {in_bytes(result_bytes(source))} · {source.axes.kind}"
 

@@ -12,6 +12,7 @@ from napari.utils.notifications import show_info
 from qtpy.QtCore import QEvent, Qt, QTimer
 from qtpy.QtWidgets import QApplication, QFileDialog, QFrame, QScrollArea, QVBoxLayout, QWidget
 
+from napari_scsc.io.filenames import format_shape
 from napari_scsc.io.layers import bank_layer
 from napari_scsc.plugin import layers, preferences
 from napari_scsc.plugin.bank_holder import BankHolder
@@ -356,7 +357,7 @@ def _add_filters(viewer: Any, dock: Dock) -> None:
     if bank is not None:
         _add_layer(viewer, bank_layer(bank, "base filters"))
         dock.foot.say(
-            f"{bank.n_base} filters of {' x '.join(map(str, bank.support))} pixels are the layer "
+            f"{bank.n_base} filters of {format_shape(bank.support)} pixels are the layer "
             "'base filters', at the origin; zoom in to see them"
         )
 

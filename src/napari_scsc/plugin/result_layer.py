@@ -17,6 +17,7 @@ from napari_scsc.__about__ import __version__
 from napari_scsc._types import Array
 from napari_scsc.data.image import wrap_image
 from napari_scsc.errors import UserError
+from napari_scsc.io.filenames import format_shape, partial_of
 from napari_scsc.model.bank import FilterBank
 from napari_scsc.plugin import layers
 from napari_scsc.plugin.controller import Ending
@@ -91,7 +92,7 @@ class ResultLayer:
     def description(self) -> str:
         """Where the result is, as the end of a sentence."""
         if self.is_preview:
-            return f": a preview of {' x '.join(map(str, self.request.source.shape))}"
+            return f": a preview of {format_shape(self.request.source.shape)}"
         return "" if self.layer is None else f": layer '{_shorten(self.layer.name)}'"
 
     @property
@@ -100,7 +101,7 @@ class ResultLayer:
         if not isinstance(self.out, Output):
             return "what was done so far is kept"
         path = Path(self.out.path)
-        partial = _partial_of(path)
+        partial = partial_of(path)
         kept = f"; what was done is kept in {partial.name}" if partial.exists() else ""
         return f"{path.name} was not written{kept}"
 
@@ -170,7 +171,7 @@ def make_output(request: RestoreRequest, wishes: Preferences) -> Array | Output:
         ) from error
     names = (f"{stem}{'' if i == 1 else f'-{i}'}.zarr" for i in itertools.count(1))
     paths = (folder / name for name in names)
-    path = next(p for p in paths if not p.exists() and not _partial_of(p).exists())
+    path = next(p for p in paths if not p.exists() and not partial_of(p).exists())
     return Output(path, *_scale_and_units(source))
 
 
@@ -179,10 +180,6 @@ def _scale_and_units(source: layers.Snapshot) -> tuple[tuple[float, ...], tuple[
     colours = len(source.shape) - len(source.looks["scale"])
     scale = (*map(float, source.looks["scale"]), *(1.0,) * colours)
     return scale, (*map(str, source.looks["units"]), *("pixel",) * colours)
-
-
-def _partial_of(path: Path) -> Path:
-    return path.with_name(f"{path.name}.partial")
 
 
 def _shorten(name: str) -> str:

@@ -22,6 +22,7 @@ from napari_scsc.data.image import wrap_image
 from napari_scsc.data.samples import ImageSamples, check_bank
 from napari_scsc.data.scaling import ValueRange
 from napari_scsc.errors import UserError
+from napari_scsc.io.filenames import format_shape
 from napari_scsc.model.bank import FilterBank
 from napari_scsc.model.container import reporting_damage
 from napari_scsc.model.solver.problem import Geometry
@@ -107,7 +108,7 @@ class Codes:
     precision: str
 
     def __repr__(self) -> str:
-        lengths = " x ".join(map(str, self.shape))
+        lengths = format_shape(self.shape)
         return f"Codes({self.n_blocks} blocks, {lengths} {self.axes.kind}, {self.density:.2%} set)"
 
     def __len__(self) -> int:

@@ -17,6 +17,7 @@ from napari_scsc.cancellation import NEVER, Cancellation
 from napari_scsc.data.samples import ImageSamples, draw_tiles
 from napari_scsc.errors import Message, Remedy
 from napari_scsc.learning.loop import learn_from_arrays
+from napari_scsc.learning.plan import AUTO_TILES, MAX_TILE_POINTS
 from napari_scsc.model.bank import FilterBank
 from napari_scsc.model.basis import Basis, mixtures_above_noise
 from napari_scsc.noise.working import WorkingValues
@@ -28,7 +29,6 @@ from napari_scsc.restore.restoration import FindBank, Restoration
 from napari_scsc.run.tile_restorer import TileRestorer
 from napari_scsc.run.updates import LEARNING_SHARE, RestoreUpdate
 
-_TILE_POINTS, _TILE_COUNT = 128 * 128, 16  # that filters are learned from
 _DOUBTED_SHARE = 0.1  # that is known, below which the mask is doubted
 # Noise levels of the first and last round, in errors of the first guess.
 _FIRST_LEVEL, _LAST_LEVEL = 2.0, 0.11
@@ -225,8 +225,10 @@ def _read_tiles_with_something_known(
 ) -> list[tuple[Array, Array]]:
     """Tiles to learn from: some, or if nothing is known in those, the first in which there is."""
     tiles: list[tuple[Array, Array]] = []
-    for number, place in enumerate(draw_tiles(samples, _TILE_POINTS * samples.n_joint, None, seed)):
-        if number >= _TILE_COUNT and tiles:
+    for number, place in enumerate(
+        draw_tiles(samples, MAX_TILE_POINTS * samples.n_joint, None, seed)
+    ):
+        if number >= AUTO_TILES["lattice"] and tiles:
             break
         values, known = _read(samples, working, *place)
         if known.any():

@@ -13,6 +13,7 @@ from typing import Any
 from napari_scsc.__about__ import __version__
 from napari_scsc.errors import PathExistsError, Remedy, UserError
 from napari_scsc.io.atomic_files import read_json, write_json
+from napari_scsc.io.filenames import partial_of
 from napari_scsc.model.bank import FilterBank
 from napari_scsc.noise.model import Noise
 
@@ -57,7 +58,7 @@ class PartialFolder:
     ) -> None:
         self.output = output
         self.path = Path(output.path)
-        self.folder = self.path.with_name(self.path.name + ".partial")
+        self.folder = partial_of(self.path)
         if self.path.exists():
             if resume:  # killed at its very end, when the file was whole
                 shutil.rmtree(self.folder, ignore_errors=True)

@@ -72,7 +72,7 @@ class TileRestorer(ABC):
 
     def describe_doubtful(self, count: int) -> Message:
         """What to say of so many such points."""
-        raise NotImplementedError
+        return Message(f"{count} points of the result are doubtful")
 
 
 @dataclass(slots=True)

@@ -13,6 +13,7 @@ from qtpy.QtWidgets import QListWidget, QListWidgetItem
 from napari_scsc.data.axes import PRESETS, Axes, Role
 from napari_scsc.data.image import wrap_image
 from napari_scsc.errors import UserError
+from napari_scsc.io.filenames import format_shape
 from napari_scsc.plugin import layers
 from napari_scsc.plugin.cost import cost_words, describe, find_cost
 from napari_scsc.plugin.preferences import Preferences
@@ -137,7 +138,7 @@ class SourceSection(Section):
         if len(preset.labels) != len(shape):
             raise UserError(
                 f"a layer of the kind {preset.kind} has the axes {', '.join(preset.labels)}, but "
-                f"{layer.name} has {len(shape)} ({_lengths(shape)}): choose another kind"
+                f"{layer.name} has {len(shape)} ({format_shape(shape)}): choose another kind"
             )
         return preset
 
@@ -308,10 +309,6 @@ def _in_short(roles: list[tuple[str, Role]]) -> str:
     """What the axes are, in as few words as can be: y, x slide; c spanned."""
     alike = {role: [name for name, r in roles if r == role] for role in _VERBS}
     return "; ".join(f"{', '.join(names)} {_VERBS[r]}" for r, names in alike.items() if names)
-
-
-def _lengths(shape: tuple[int, ...]) -> str:
-    return " x ".join(map(str, shape))
 
 
 def _is_ticked(item: Any) -> bool:
