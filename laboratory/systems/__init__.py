@@ -24,6 +24,9 @@ _OCSC = "Wang, Yao, Kwok and Ni, 2018: scalable online"
 
 SYSTEMS = {
     "SCSC": SystemEntry("scsc_and_ocsc", "scsc", _SCSC, is_online=True),
+    "SCSC orthonormal": SystemEntry(
+        "scsc_and_ocsc", "scsc_orthonormal", f"{_SCSC}, orthonormal base filters", is_online=True
+    ),
     "SCSC-L1": SystemEntry("scsc_and_ocsc", "scsc_l1", _SCSC, is_online=True),
     "SCSC (shared)": SystemEntry("scsc_and_ocsc", "scsc_shared", _SCSC, is_online=True),
     "SCSC (ADMM code)": SystemEntry("scsc_and_ocsc", "scsc_by_admm", _SCSC, is_online=True),

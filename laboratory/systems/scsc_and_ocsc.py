@@ -21,18 +21,23 @@ _TOLERANCE = 1e-4
 
 
 def scsc(task):
-    """SCSC: weights of its own for each sample, in the l2 ball."""
-    return _learn(task, weights="sample", ball="l2")
+    """SCSC as the paper defines it: weights of its own for each sample, in the l2 ball."""
+    return _learn(task, weights="sample", ball="l2", filters="ball")
+
+
+def scsc_orthonormal(task):
+    """SCSC whose base filters are orthonormal, so that the ball is that of the composed filters."""
+    return _learn(task, weights="sample", ball="l2", filters="orthonormal")
 
 
 def scsc_l1(task):
     """SCSC-L1: the weights in the l1 ball."""
-    return _learn(task, weights="sample", ball="l1")
+    return _learn(task, weights="sample", ball="l1", filters="ball")
 
 
 def scsc_shared(task):
     """SCSC (shared): one matrix of weights for all samples."""
-    return _learn(task, weights="shared", ball="l2")
+    return _learn(task, weights="shared", ball="l2", filters="ball")
 
 
 def ocsc(task):
@@ -53,7 +58,7 @@ def ocsc_fine_tuned(task):
 
 def scsc_by_admm(task):
     """SCSC whose code step is ADMM instead of niAPG; test samples are coded as for SCSC."""
-    settings = _start(task, weights="sample", ball="l2").settings
+    settings = _start(task, weights="sample", ball="l2", filters="ball").settings
     geometry = Geometry(task.joint, task.shift, task.support)
     problem = Problem(geometry, task.n_base, settings.real)
     state = State.first(settings, task.samples[0], FilterBank(_first_base(task), task.n_joint))
@@ -71,9 +76,8 @@ def scsc_by_admm(task):
                 max_iter=_LEARNING_ITERATIONS,
             )
             maps, filled, _ = problem.statistics()
-            state.history.update([(maps, filled)])
-            state.count(solution.weights)
-            state.step.update(state.history)
+            state.take_in((maps, filled), solution.weights, forget=0.0)
+            state.update_filters()
         state.seconds += time.perf_counter() - begin
         bank = FilterBank(
             state.step.filters, task.n_joint, state.mean_weights, settings=settings.to_json()
@@ -83,7 +87,7 @@ def scsc_by_admm(task):
 
 def scsc_start(task):
     """SCSC before it has learned anything: what random base filters do."""
-    yield _nothing_learned(_start(task, weights="sample", ball="l2"))
+    yield _nothing_learned(_start(task, weights="sample", ball="l2", filters="ball"))
 
 
 def shared_start(task):
@@ -148,7 +152,7 @@ class FineTuned:
 
 def refit(filters, geometry, maps, sample):
     """The filters that are best for the code of one sample, given its spectra and the code's."""
-    history = History(len(filters), geometry.n_joint, geometry.n_frequencies, filters.dtype)
+    history = History(len(filters), geometry, filters.dtype)
     history.update([(maps, sample)])
     step = FilterStep(filters, geometry, filters.dtype)
     step.update(history)
@@ -185,6 +189,8 @@ def _first_base(task):
 
 def _kept(state):
     """What a checkpoint holds."""
-    arrays = (state.history.h, state.history.g, state.step.filters, state.step.dual)
+    arrays = [*state.history.arrays().values(), state.step.filters]
+    if hasattr(state.step, "dual"):
+        arrays.append(state.step.dual)
     weights = 0 if state.mean_weights is None else state.mean_weights.nbytes
     return sum(array.nbytes for array in arrays) + weights

@@ -57,7 +57,7 @@ def correlations(coded):
 
 def history(coded):
     geometry = coded[0]
-    history = History(3, geometry.n_joint, geometry.n_frequencies, np.float32)
+    history = History(3, geometry, np.float32)
     history.update(list(zip(*spectra_of(coded), strict=True)))
     return history
 

@@ -27,7 +27,7 @@ def coded(geometry, n_base, seed, dtype="float64"):
 def test_history_one_by_one_equals_history_at_once():
     geometry = Geometry((2,), (7, 6), (3, 2))
     pairs = [coded(geometry, 3, seed)[:2] for seed in range(5)]
-    single, batched = (History(3, 2, geometry.n_frequencies, "float64") for _ in range(2))
+    single, batched = (History(3, geometry, "float64") for _ in range(2))
     for pair in pairs:
         single.update([pair])
     batched.update(pairs[:2])
@@ -43,7 +43,7 @@ def test_history_one_by_one_equals_history_at_once():
 def test_forgetting_weighs_samples_geometrically():
     geometry = Geometry((), (9,), (3,))
     pairs = [coded(geometry, 2, seed)[:2] for seed in range(4)]
-    history = History(2, 1, geometry.n_frequencies, "float64")
+    history = History(2, geometry, "float64")
     for pair in pairs:
         history.update([pair], forget=0.25)
     weights = 0.75 ** np.arange(3, -1, -1)
@@ -56,7 +56,7 @@ def test_forgetting_weighs_samples_geometrically():
 @pytest.mark.parametrize("joint", [(), pytest.param((2,), marks=pytest.mark.slow)])
 def test_filter_step_equals_a_generic_convex_solver(joint):
     geometry = Geometry(joint, (7, 6), (2, 3))
-    n_base, history = 2, History(2, geometry.n_joint, geometry.n_frequencies, "float64")
+    n_base, history = 2, History(2, geometry, "float64")
     samples = [coded(geometry, n_base, seed) for seed in range(3)]
     history.update([s[:2] for s in samples])
     start = np.random.default_rng(5).standard_normal((n_base, *joint, 2, 3)) * 0.1
@@ -102,7 +102,7 @@ def test_filters_explain_a_sample_that_they_made():
     x = references.convolve(truth, codes, 0, (24, 24))
     problem.set_sample(x, None)
     problem.maps[...] = geometry.unreached(codes, "float64")
-    history = History(2, 1, geometry.n_frequencies, "float64")
+    history = History(2, geometry, "float64")
     history.update([problem.statistics()[:2]])
     step = FilterStep(rng.standard_normal((2, 3, 3)), geometry, "float64", max_iter=2000, tol=1e-8)
     step.update(history)
@@ -114,7 +114,7 @@ def test_single_precision_factorisation_is_good_enough():
     maps, sample, *_ = coded(geometry, 4, 0)
     steps = []
     for dtype in ("float32", "float64"):
-        history = History(4, 1, geometry.n_frequencies, dtype)
+        history = History(4, geometry, dtype)
         kind = history.h.dtype
         history.update([(maps.astype(kind), sample.astype(kind))])
         start = project_filters(np.random.default_rng(1).standard_normal((4, 5, 5)))

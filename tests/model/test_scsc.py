@@ -225,31 +225,36 @@ def test_blas_has_one_thread_in_a_worker_too():
         assert pool.submit(threads).result() <= {1}
 
 
-def test_others_see_only_finished_filters(monkeypatch):
+@pytest.mark.parametrize("filters", ["orthonormal", "ball"])
+def test_others_see_only_finished_filters(monkeypatch, filters):
     """Whoever looks while the filter step runs sees the filters of before."""
-    model = SCSC(**SMALL).fit(images()[:2])
+    model = SCSC(**SMALL, filters=filters).fit(images()[:2])
     seen = []
-    step = FilterStep.update
+    kind = type(model._state.step)
+    step = kind.update
 
     def watched(self, history):
         seen.append(model.bank.id)
-        report = step(self, history)
+        step(self, history)
         seen.append(model.bank.id)
-        return report
 
     before = model.bank.id
-    monkeypatch.setattr(FilterStep, "update", watched)
+    monkeypatch.setattr(kind, "update", watched)
     model.partial_fit(images()[2])
     assert seen == [before, before]
     assert model.bank.id != before
 
 
-def test_interrupted_filter_step_leaves_a_usable_model(monkeypatch):
+@pytest.mark.parametrize(
+    ("filters", "part"),
+    [("orthonormal", "orthonormal_step.project_orthonormal"), ("ball", "filter_step.invert")],
+)
+def test_interrupted_filter_step_leaves_a_usable_model(monkeypatch, filters, part):
     samples = images()
-    model = SCSC(**SMALL).fit(samples[:2])
+    model = SCSC(**SMALL, filters=filters, forget=0).fit(samples[:2])
     before = model.bank.id
     with monkeypatch.context() as patched:
-        patched.setattr("napari_scsc.model.solver.filter_step.invert", _out_of_memory)
+        patched.setattr(f"napari_scsc.model.solver.{part}", _out_of_memory)
         with pytest.raises(MemoryError):
             model.partial_fit(samples[2])
     assert model.bank.id == before

@@ -67,11 +67,19 @@ def test_holes_are_filled_from_what_surrounds_them():
 
 def test_smaller_samples_are_as_good_as_masked_ones():
     large, small = images(1, (16, 15))[0], images(1, (9, 11), seed=1)[0]
-    model = SCSC(**SMALL).fit([large, small])
+    model = SCSC(**SMALL, filters="ball").fit([large, small])
     padded, mask = np.zeros((16, 15)), np.zeros((16, 15), bool)
     padded[:9, :11], mask[:9, :11] = small, True
-    expected = SCSC(**SMALL).fit([large, (padded, mask)])
+    expected = SCSC(**SMALL, filters="ball").fit([large, (padded, mask)])
     np.testing.assert_array_equal(model.bank.filters, expected.bank.filters)
+
+
+def test_orthonormal_filters_are_learned_from_samples_of_any_size_in_any_order():
+    shapes = [(9, 11), (16, 15), (5, 40)]
+    model = SCSC(**SMALL).fit([images(1, shape)[0] for shape in shapes])
+    assert model.n_seen == 3
+    rows = model.bank.filters.reshape(len(model.bank.filters), -1)
+    np.testing.assert_allclose(rows @ rows.T, np.eye(len(rows)), atol=1e-5)
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (1, 20), (20, 1), (2, 3)])
@@ -105,7 +113,8 @@ def test_relative_beta_does_not_depend_on_the_scale():
 @settings(max_examples=20)
 @given(st.integers(1, 25), st.integers(1, 25), st.integers(1, 6), st.integers(1, 6))
 def test_any_size_is_coded_without_complaint(n, m, h, w):
-    model = SCSC(2, 3, (h, w), max_iter=4).fit([images(1, (n, m))[0] + 2])
+    n_base = min(2, h * w)
+    model = SCSC(n_base, 3, (h, w), max_iter=4).fit([images(1, (n, m))[0] + 2])
     result = model.encode(images(1, (m, n))[0] + 2)
     assert result.reconstruction.shape == (m, n)
     assert result.Z.shape == (3, m + h - 1, n + w - 1)
@@ -214,21 +223,26 @@ def test_bank_is_enough_to_code_and_to_go_on():
     assert SCSC.from_bank(model.bank, beta=0.3).settings.beta == 0.3
 
 
-def test_one_core_of_memory_whatever_the_number_of_filters_and_samples():
-    """The learned state is R^2 P: no array of K^2, and nothing grows with the samples."""
+@pytest.mark.parametrize(("filters", "square"), [("orthonormal", "lags"), ("ball", "h")])
+def test_one_core_of_memory_whatever_the_number_of_filters_and_samples(filters, square):
+    """The learned state is R^2 P or less: no K^2, and nothing grows with the samples."""
 
-    def state_bytes(n_filters, n_samples):
-        model = SCSC(3, n_filters, (3, 4), max_iter=2).fit(images(n_samples))
-        history = model._state.history
-        return history.h.nbytes + history.g.nbytes
+    def history(n_base, n_filters, n_samples, shape=(14, 13)):
+        model = SCSC(n_base, n_filters, (3, 4), max_iter=2, filters=filters)
+        return model.fit(images(n_samples, shape))._state.history.arrays()
 
-    assert state_bytes(4, 1) == state_bytes(400, 1) == state_bytes(4, 5)
-    doubled = SCSC(6, 4, (3, 4), max_iter=2).fit(images(1))._state.history.h.nbytes
-    assert doubled == 4 * SCSC(3, 4, (3, 4), max_iter=2).fit(images(1))._state.history.h.nbytes
+    def total(*sizes):
+        return sum(array.nbytes for array in history(*sizes).values())
+
+    assert total(3, 4, 1) == total(3, 400, 1) == total(3, 4, 5)
+    assert history(6, 4, 1)[square].nbytes == 4 * history(3, 4, 1)[square].nbytes
+    if filters == "orthonormal":
+        assert total(3, 4, 1, (14, 13)) == total(3, 4, 1, (28, 31))
 
     def peak(n_filters, n_samples):
         samples = images(n_samples, (32, 32))
-        model = SCSC(3, n_filters, (3, 4), max_iter=2).fit(samples[:1])  # buffers and caches
+        model = SCSC(3, n_filters, (3, 4), max_iter=2, filters=filters)
+        model.fit(samples[:1])  # buffers and caches
         tracemalloc.start()
         model.fit(samples)
         peak = tracemalloc.get_traced_memory()[1]
@@ -315,7 +329,7 @@ def test_wrong_samples_fail_at_the_door(x, mask, message):
 
 
 def test_larger_samples_and_other_joint_axes_are_refused():
-    model = SCSC(**SMALL).fit(images())
+    model = SCSC(**SMALL, filters="ball").fit(images())
     with pytest.raises(ValueError, match="may be smaller, not larger"):
         model.partial_fit(np.ones((15, 13)))
     joint = SCSC(**SMALL, n_joint=1).fit(images(2, (3, 14, 13)))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import warnings
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -18,7 +19,7 @@ from napari_scsc.model.settings import Relative, Settings
 from napari_scsc.model.solver import code
 from napari_scsc.model.solver.problem import Geometry, Problem
 from napari_scsc.model.solver.problem_pool import ProblemPool
-from napari_scsc.model.state import fit_into
+from napari_scsc.model.state import check_joint, fit_into
 from napari_scsc.model.threads import single_threaded
 from napari_scsc.model.updates import ZeroCodeWarning
 
@@ -33,8 +34,8 @@ class CodedSample:
 
     Attributes
     ----------
-    maps, sample : ndarray, (R, F) and (C, F)
-        The spectra of W Z and of the sample, which go into the history.
+    terms : tuple of ndarray
+        What goes into the history.
     mean_weights : ndarray, (R, K), or None
         What it gives to the running mean of the weights; None for the identity.
     zero_reason : str
@@ -43,8 +44,7 @@ class CodedSample:
 
     weights: Array
     mean_weights: Array | None
-    maps: Array
-    sample: Array
+    terms: tuple[Array, Array]
     use: Array
     objective: float
     iterations: int
@@ -71,6 +71,7 @@ def code_for_learning(
     geometry: Geometry,
     filters: Array,
     start: Array | None,
+    terms: Callable[[Array, Array, Geometry], tuple[Array, Array]],
     problems: ProblemPool | None,
     cancellation: Cancellation,
 ) -> CodedSample:
@@ -83,18 +84,25 @@ def code_for_learning(
     settings : Settings
         Of the learner.
     geometry : Geometry
-        Of the first sample, which is the largest.
+        Of the first sample; of filters in balls, whose history has its size, the largest.
     filters : ndarray, (R, *joint, *support)
         The base filters.
     start : ndarray, (R, K), or None
         The weights from which coding starts.
+    terms : callable
+        That of the history.
     problems : ProblemPool or None
         Buffers to compute in; None for those of the process.
     cancellation : Cancellation
         Checked in every iteration.
     """
     problems = problems or _problems_of_process(settings.n_base, settings.dtype)
-    x, mask = fit_into(geometry, *pair)
+    x, mask = pair
+    if settings.filters == "ball":
+        x, mask = fit_into(geometry, x, mask)
+    else:
+        check_joint(x, geometry.joint)
+        geometry = replace(geometry, shift=x.shape[len(geometry.joint) :])
     with single_threaded(), problems.borrow(geometry, filters) as problem:
         problem.set_sample(x, mask)
         solution, zero_reason = solve_sample(
@@ -118,8 +126,7 @@ def code_for_learning(
         return CodedSample(
             weights=weights_of(solution, settings),
             mean_weights=weights,
-            maps=maps,
-            sample=sample,
+            terms=terms(maps, sample, geometry),
             use=_sum_magnitudes(solution.codes),
             objective=solution.objective[-1],
             iterations=len(solution.objective) - 2,

@@ -23,6 +23,8 @@ from napari_scsc.model.sample_code import (
     weights_of,
 )
 from napari_scsc.model.settings import (
+    DEFAULT_FORGET,
+    Constraint,
     Relative,
     Settings,
     Weights,
@@ -65,12 +67,18 @@ class SCSC:
     weights : {"sample", "shared", "identity"}
         "sample": each sample has its own W (SCSC). "shared": one W for all. "identity": no W, and
         n_filters = n_base (this is OCSC).
+    filters : {"orthonormal", "ball"}
+        What the base filters may be. "orthonormal": of length one and at right angles, so that the
+        l2 ball of radius 1 is exactly that of the composed filters; n_base can then be no larger
+        than the number of values of a filter. "ball": each of at most length one, as the paper's
+        text has it; with identity weights always.
     max_iter, tol : int, float
         The coding of a sample stops after ``max_iter`` iterations, or when the objective changes
         by less than ``tol`` of itself an iteration.
-    forget : float
+    forget : float, optional
         Share of the weight of all earlier samples that each new one takes away in the statistics
-        from which the filters are computed; 0 as in the paper.
+        from which the filters are computed. Without it 0.3 for orthonormal filters, and 0, as in
+        the paper, for those in balls.
     seed : int
         Seed of the first filters and weights. The same seed, data and dtype give the same bits.
     dtype : {"float32", "float64"}
@@ -101,12 +109,15 @@ class SCSC:
         ball: Ball = "l2",
         radius: float = 1.0,
         weights: Weights = "sample",
+        filters: Constraint = "orthonormal",
         max_iter: int = 100,
         tol: float = 1e-4,
-        forget: float = 0.0,
+        forget: float | None = None,
         seed: int = 0,
         dtype: Literal["float32", "float64"] = "float32",
     ) -> None:
+        if weights == "identity":
+            filters = "ball"
         self.settings = Settings(
             n_base=n_base,
             n_filters=n_filters,
@@ -116,9 +127,10 @@ class SCSC:
             ball=ball,
             radius=radius,
             weights=weights,
+            filters=filters,
             max_iter=max_iter,
             tol=tol,
-            forget=forget,
+            forget=DEFAULT_FORGET.get(filters, 0.0) if forget is None else forget,
             seed=seed,
             dtype=dtype,
         )
@@ -166,9 +178,9 @@ class SCSC:
         """Let others see the state: at once and as a copy, for they may be in other threads."""
         self._state = state
         self._bank = FilterBank(
-            filters=state.step.filters,
+            filters=state.rotated(state.step.filters),
             n_joint=self.settings.n_joint,
-            weights=state.mean_weights,
+            weights=None if state.mean_weights is None else state.rotated(state.mean_weights),
             settings=self.settings.to_json(),
             info={"n_samples": state.n_seen},
         )
@@ -275,6 +287,7 @@ class SCSC:
             geometry=state.step.geometry,
             filters=state.step.filters,
             start=state.mean_weights,
+            terms=state.history.terms,
             problems=self._problems if executor.is_here else None,
             cancellation=cancellation if executor.is_here else NEVER,
         )
@@ -283,10 +296,10 @@ class SCSC:
             # From here on the samples count: if the filter step is interrupted, the filters are
             # those of before, and the next sample brings them up to date.
             self._state = state
-            state.history.update([(c.maps, c.sample) for c in coded], self.settings.forget)
             for c in coded:
-                state.count(c.mean_weights)
-            state.step.update(state.history)
+                state.take_in(c.terms, c.mean_weights, self.settings.forget)
+            state.update_filters()
+            state.choose_rotation(self.settings.ball)
         state.seconds += time.perf_counter() - start
         self._publish(state)
         for c in coded:
@@ -376,8 +389,8 @@ def _make_update(number: int, coded: CodedSample, state: State) -> SampleUpdate:
     """What is told of a coded sample, once the filters were updated."""
     return SampleUpdate(
         sample=number,
-        B=state.step.filters.copy(),
-        W=coded.weights,
+        B=state.rotated(state.step.filters),
+        W=state.rotated(coded.weights),
         use=coded.use,
         objective=coded.objective,
         sparsity=coded.sparsity,

@@ -11,9 +11,14 @@ import numpy as np
 from napari_scsc.checks import check_choice, check_float, check_int
 from napari_scsc.choices import BALLS
 from napari_scsc.errors import UserError, UserTypeError
+from napari_scsc.model.solver.orthonormal_step import check_count
 from napari_scsc.model.solver.prox import Ball
 
 Weights = Literal["sample", "shared", "identity"]
+Constraint = Literal["orthonormal", "ball"]
+
+DEFAULT_FORGET: dict[Constraint, float] = {"orthonormal": 0.3, "ball": 0.0}
+"""Codes of earlier filters are worth less; the paper keeps all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +49,7 @@ class Settings:
     ball: Ball
     radius: float
     weights: Weights
+    filters: Constraint
     max_iter: int
     tol: float
     forget: float
@@ -51,6 +57,10 @@ class Settings:
     dtype: Literal["float32", "float64"]
 
     def __post_init__(self) -> None:
+        check_choice("ball", self.ball, BALLS)
+        check_choice("weights", self.weights, ("sample", "shared", "identity"))
+        check_choice("filters", self.filters, ("orthonormal", "ball"))
+        check_choice("dtype", self.dtype, ("float32", "float64"))
         checked = {
             "n_base": check_int("n_base", self.n_base, 1, 10_000),
             "n_filters": check_int("n_filters", self.n_filters, 1, 1_000_000),
@@ -66,9 +76,8 @@ class Settings:
             checked["beta"] = check_float("beta", self.beta, above=0)
         for name, value in checked.items():
             object.__setattr__(self, name, value)
-        check_choice("ball", self.ball, BALLS)
-        check_choice("weights", self.weights, ("sample", "shared", "identity"))
-        check_choice("dtype", self.dtype, ("float32", "float64"))
+        if self.filters == "orthonormal" and self.n_joint == 0:
+            check_count(self.n_base, (), self.filter_shape)
         if self.weights == "identity" and self.n_filters != self.n_base:
             raise UserError(
                 "must equal n_base where weights are the identity, for then the base filters are "
@@ -97,6 +106,8 @@ def arguments_from_json(values: Mapping[str, Any]) -> dict[str, Any]:
         if name not in known:
             raise UserError(f"the settings hold {name!r}, which is not an argument of SCSC")
     arguments = dict(values)
+    if arguments:  # written before there was a choice
+        arguments.setdefault("filters", "ball")
     if isinstance(arguments.get("beta"), dict):
         arguments["beta"] = Relative(**arguments["beta"])
     return arguments

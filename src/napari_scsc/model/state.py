@@ -16,11 +16,13 @@ from napari_scsc.errors import FileFormatError, UserError
 from napari_scsc.model import container
 from napari_scsc.model.bank import FilterBank
 from napari_scsc.model.container import reporting_damage
+from napari_scsc.model.rotation import readable_rotation
 from napari_scsc.model.settings import Settings, arguments_from_json
 from napari_scsc.model.solver.filter_step import FilterStep, project_filters
 from napari_scsc.model.solver.history import History
+from napari_scsc.model.solver.orthonormal_step import LagHistory, OrthonormalStep
 from napari_scsc.model.solver.problem import Geometry
-from napari_scsc.model.solver.prox import project_columns
+from napari_scsc.model.solver.prox import Ball, project_columns
 
 _FILE_KIND = "napari-scsc checkpoint"
 _FILE_VERSION = 1
@@ -28,11 +30,15 @@ _FILE_VERSION = 1
 
 @dataclass
 class State:
-    """The filters with their dual variable, the history, and the mean of the samples' weights."""
+    """The filters with their step, the history, and the mean of the samples' weights.
 
-    step: FilterStep
-    history: History
+    ``rotation`` (R, R) is the one in which they are shown; None: as they are.
+    """
+
+    step: FilterStep | OrthonormalStep
+    history: History | LagHistory
     mean_weights: Array | None
+    rotation: Array | None = None
     n_seen: int = 0
     seconds: float = 0.0
 
@@ -54,20 +60,40 @@ class State:
             check_joint(x, bank.joint)
             filters = bank.filters
             weights = starting_weights(settings, bank)
-        return cls(
-            step=FilterStep(project_filters(filters), geometry, settings.real),
-            history=History(
-                settings.n_base, geometry.n_joint, geometry.n_frequencies, settings.real
-            ),
-            mean_weights=weights,
-        )
+        step, history = _first_step(settings, geometry, filters)
+        if weights is not None and settings.filters == "orthonormal" and bank is not None:
+            # Other base filters of the same span: the composed filters stay what they were.
+            rows, before = (f.reshape(len(f), -1) for f in (step.filters, filters))
+            weights = project_columns(
+                (rows @ before.T @ weights).astype(settings.real), settings.ball, settings.radius
+            )
+        return cls(step, history, weights)
 
-    def count(self, weights: Array | None) -> None:
-        """Count one more sample, and take its weights into their running mean."""
+    def take_in(self, terms: tuple[Array, Array], weights: Array | None, forget: float) -> None:
+        """Take one more sample into the history, and its weights into their running mean."""
+        self.history.update([terms], forget)
         self.n_seen += 1
         if self.mean_weights is not None and weights is not None:
-            share = weights.dtype.type(1 / self.n_seen)
+            share = weights.dtype.type(1 / self.history.count)
             self.mean_weights = self.mean_weights + share * (weights - self.mean_weights)
+
+    def update_filters(self) -> None:
+        """Compute the filters from the history."""
+        # Both are of the same constraint: what makes the one makes the other.
+        self.step.update(self.history)  # type: ignore[arg-type]
+
+    def choose_rotation(self, ball: Ball) -> None:
+        """Find how the filters are shown, if there is a choice: only the l2 ball is round."""
+        if isinstance(self.history, LagHistory) and ball == "l2" and self.mean_weights is not None:
+            self.rotation = readable_rotation(
+                self.mean_weights, self.history.moments, self.rotation
+            )
+
+    def rotated(self, array: Array) -> Array:
+        """A copy of filters (R, ...) or weights (R, K) as they are shown."""
+        if self.rotation is None:
+            return array.copy()
+        return np.tensordot(self.rotation, array, axes=1).astype(array.dtype)
 
     def save(
         self,
@@ -79,21 +105,20 @@ class State:
         header: dict[str, Any] = {
             "settings": settings.to_json(),
             "joint": self.step.geometry.joint,
-            "shift": self.step.geometry.shift,
             "n_seen": self.n_seen,
             "count": self.history.count,
-            "rho": self.step.rho,
             "seconds": self.seconds,
             "written_by": f"napari-scsc {__version__}",
         }
-        arrays = {
-            "filters": self.step.filters,
-            "dual": self.step.dual,
-            "h": self.history.h,
-            "g": self.history.g,
-        }
+        arrays = {"filters": self.step.filters, **self.history.arrays()}
+        if isinstance(self.step, FilterStep):
+            header["shift"] = self.step.geometry.shift
+            header["rho"] = self.step.rho
+            arrays["dual"] = self.step.dual
         if self.mean_weights is not None:
             arrays["weights"] = self.mean_weights
+        if self.rotation is not None:
+            arrays["rotation"] = self.rotation
         if notes is not None:
             header["notes"] = dict(notes)
         container.write(path, _FILE_KIND, _FILE_VERSION, header, arrays)
@@ -119,45 +144,76 @@ class State:
     ) -> State:
         geometry = Geometry(
             tuple(check_int("joint", n, 1) for n in header["joint"]),
-            tuple(check_int("shift", n, 1) for n in header["shift"]),
+            # Only a history of spectra depends on the size of samples.
+            tuple(check_int("shift", n, 1) for n in header["shift"])
+            if settings.filters == "ball"
+            else settings.filter_shape,
             settings.filter_shape,
         )
         if (len(geometry.joint), len(geometry.shift)) != (settings.n_joint, len(geometry.support)):
             raise FileFormatError("the shape of its samples does not fit its settings")
         # Compared before anything is allocated, or any length searched for: a header alone must
         # cost neither memory nor time.
-        box = arrays["dual"].shape[2:]
-        if len(box) != len(geometry.reach) or any(
-            n > length for n, length in zip(geometry.reach, box, strict=True)
-        ):
-            raise FileFormatError("its samples do not fit its arrays")
-        expected = {
-            "filters": (settings.n_base, *geometry.joint, *geometry.support),
-            "dual": (settings.n_base, geometry.n_joint, *geometry.box),
-            "h": (settings.n_base, settings.n_base, geometry.n_frequencies),
-            "g": (settings.n_base, geometry.n_joint, geometry.n_frequencies),
-        }
+        if settings.filters == "ball":
+            box = arrays["dual"].shape[2:]
+            if len(box) != len(geometry.reach) or any(
+                n > length for n, length in zip(geometry.reach, box, strict=True)
+            ):
+                raise FileFormatError("its samples do not fit its arrays")
+        expected = {"filters": (settings.n_base, *geometry.joint, *geometry.support)}
+        expected |= _shapes_of_history(settings, geometry)
         if settings.weights != "identity":
             expected["weights"] = (settings.n_base, settings.n_filters)
+        if "rotation" in arrays:
+            expected["rotation"] = (settings.n_base, settings.n_base)
         for name, shape in expected.items():
             if arrays[name].shape != shape:
                 raise FileFormatError(f"{name} has the shape {arrays[name].shape}, not {shape}")
             if (arrays[name].dtype.kind == "c") != (name in ("h", "g")):
                 raise FileFormatError(f"{name} holds {arrays[name].dtype}")
-        step = FilterStep(arrays["filters"], geometry, settings.real)
-        step.dual = arrays["dual"].astype(settings.real)
-        step.rho = check_float("rho", header["rho"], least=0)
-        history = History(0, 0, 0, settings.real)
-        history.h = arrays["h"].astype(history.h.dtype)
-        history.g = arrays["g"].astype(history.g.dtype)
+        step, history = _first_step(settings, geometry, arrays["filters"])
+        step.filters = arrays["filters"].astype(settings.real)  # to the bit
+        if isinstance(step, FilterStep):
+            step.dual = arrays["dual"].astype(settings.real)
+            step.rho = check_float("rho", header["rho"], least=0)
+        for name, empty in history.arrays().items():
+            setattr(history, name, arrays[name].astype(empty.dtype))
         history.count = check_float("count", header["count"], least=0)
         return cls(
             step=step,
             history=history,
             mean_weights=arrays["weights"].astype(settings.real) if "weights" in expected else None,
+            rotation=arrays.get("rotation"),
             n_seen=check_int("n_seen", header["n_seen"], 0, 1 << 53),
             seconds=check_float("seconds", header["seconds"], least=0),
         )
+
+
+def _first_step(
+    settings: Settings, geometry: Geometry, filters: Array
+) -> tuple[FilterStep | OrthonormalStep, History | LagHistory]:
+    """The filters brought into their constraint, and an empty history that suits them."""
+    real = settings.real
+    if settings.filters == "orthonormal":
+        history = LagHistory(settings.n_base, geometry, real)
+        return OrthonormalStep(filters, geometry, real), history
+    step = FilterStep(project_filters(filters), geometry, real)
+    return step, History(settings.n_base, geometry, real)
+
+
+def _shapes_of_history(settings: Settings, geometry: Geometry) -> dict[str, tuple[int, ...]]:
+    """The arrays of a checkpoint that depend on what the filters may be."""
+    n_base, n_joint = settings.n_base, geometry.n_joint
+    if settings.filters == "orthonormal":
+        return {
+            "lags": (n_base, n_base, *(2 * h - 1 for h in geometry.support)),
+            "cross": (n_base, n_joint, *geometry.support),
+        }
+    return {
+        "dual": (n_base, n_joint, *geometry.box),
+        "h": (n_base, n_base, geometry.n_frequencies),
+        "g": (n_base, n_joint, geometry.n_frequencies),
+    }
 
 
 def first_weights(settings: Settings) -> Array | None:
