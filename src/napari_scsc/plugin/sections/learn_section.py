@@ -22,7 +22,7 @@ from napari_scsc.plugin.sections.form_widgets import (
 
 _TILES = {"quick": 8, "balanced": 16, "thorough": 64}
 _KNOWN_OF_BANKS = ("n_base", "filter_shape", "n_filters")  # what a bank says itself
-_MODELS = {"orthonormal (restores best)": "lattice", "the paper's (SCSC)": "paper"}
+_MODELS = {"orthonormal (restores best)": "patches", "the paper's (SCSC)": "scsc"}
 
 
 class LearnSection(Section):
@@ -107,7 +107,7 @@ class LearnSection(Section):
             options["filter_shape"] = lengths
         if self.is_paper:
             options |= {
-                "model": "paper",
+                "model": "scsc",
                 "n_filters": self.n_filters.value,
                 "beta": self.sparsity.value,
                 "ball": self.ball.value,
@@ -145,7 +145,7 @@ class LearnSection(Section):
     @property
     def is_paper(self) -> bool:
         """Whether the filters of the paper are asked for."""
-        return _MODELS[self.model.value] == "paper"
+        return _MODELS[self.model.value] == "scsc"
 
     def _model_changed(self, _value: Any = None) -> None:
         for field in (self.n_filters, self.sparsity, self.ball):
