@@ -18,6 +18,7 @@ BENCHMARKS = {
     "roofline": "one code iteration against its lower bound",
     "conv_speed": "one code iteration against SPORCO's",
     "scaling": "time and memory against K, R, P and N",
+    "filters": "convolutional filters: learned from noise, and restoring alone (needs --data)",
     "denoise": "white noise on the ten images, beside bm3d and others (needs --data)",
     "inpaint": "missing pixels of the ten images and of a multispectral cube (needs --data)",
     "multidim": "white noise on a multispectral cube, a light field, a video (needs --data; long)",

@@ -76,8 +76,9 @@ def scsc_by_admm(task):
                 max_iter=_LEARNING_ITERATIONS,
             )
             maps, filled, _ = problem.statistics()
-            state.take_in((maps, filled), solution.weights, forget=0.0)
-            state.update_filters()
+            use = np.abs(solution.codes).sum(axis=1)
+            state.take_in((maps, filled), solution.weights, use, forget=0.0)
+            state.update_filters(ball="l2")
         state.seconds += time.perf_counter() - begin
         bank = FilterBank(
             state.step.filters, task.n_joint, state.mean_weights, settings=settings.to_json()

@@ -239,27 +239,41 @@ def test_rotation_makes_weights_sparse_and_puts_the_strongest_first():
     turn = project_orthonormal(rng.standard_normal((5, 5)))
     sparse = rng.standard_normal((5, 40)) * (rng.random((5, 40)) < 0.15)
     powers = np.array([1.0, 5.0, 2.0, 9.0, 3.0])
-    rotation = readable_rotation(turn @ sparse, (turn * powers) @ turn.T)
+    rotation = readable_rotation(turn @ sparse, (turn * powers) @ turn.T, np.eye(5))
     np.testing.assert_allclose(rotation @ rotation.T, np.eye(5), atol=1e-10)
     found = np.abs(rotation @ turn)
     expected = np.eye(5)[np.argsort(-powers)]
     np.testing.assert_allclose(found, expected, atol=0.2)
 
 
-def test_rotation_follows_small_changes_without_jumps():
+def test_what_is_shown_moves_and_does_not_jump():
     rng = np.random.default_rng(0)
     weights = rng.standard_normal((6, 50)) * (rng.random((6, 50)) < 0.2)
     moments = np.diag([6.0, 5.0, 4.0, 3.0, 2.0, 1.0])
-    rotation = readable_rotation(weights, moments)
-    for _ in range(3):  # the rounds of one call are few
-        rotation = readable_rotation(weights, moments, rotation)
-    other = readable_rotation(
-        weights + 0.01 * rng.standard_normal(weights.shape), moments * 1.01, rotation
-    )
-    np.testing.assert_allclose(other, rotation, atol=0.05)
+    filters = project_orthonormal(rng.standard_normal((6, 4, 4)))
+    shown = np.tensordot(readable_rotation(weights, moments, filters), filters, 1)
+    # Other base filters of nearly the same span, weights that follow, and powers that change.
+    turn = project_orthonormal(rng.standard_normal((6, 6)))
+    moved = project_orthonormal(filters + 0.01 * rng.standard_normal(filters.shape))
+    moments = turn @ np.diag([5.0, 6.0, 4.0, 3.0, 1.0, 1.9]) @ turn.T
+    rotation = readable_rotation(turn @ weights, moments, np.tensordot(turn, moved, 1), shown)
+    now = np.tensordot(rotation @ turn, moved, 1)
+    np.testing.assert_allclose(now, shown, atol=0.1)
+
+
+def test_filter_that_is_clearly_stronger_changes_places_with_the_weaker():
+    filters = np.eye(4).reshape(4, 2, 2)
+    weights = np.kron(np.eye(4), np.ones((1, 3)))
+    before = np.diag([4.0, 3.0, 2.0, 1.0])
+    shown = np.tensordot(readable_rotation(weights, before, filters), filters, 1)
+    after = np.diag([4.0, 3.0, 2.0, 20.0])
+    rotation = readable_rotation(weights, after, filters, shown)
+    now = np.abs(np.tensordot(rotation, filters, 1))
+    np.testing.assert_allclose(now, np.abs(shown)[[3, 1, 2, 0]], atol=1e-6)
 
 
 def test_rotation_is_orthogonal_where_weights_say_nothing():
     for weights in (np.zeros((4, 9)), np.ones((4, 1)), np.eye(4)):
-        rotation = readable_rotation(weights, np.zeros((4, 4)))
-        np.testing.assert_allclose(rotation @ rotation.T, np.eye(4), atol=1e-10)
+        for shown in (None, np.eye(4)[::-1]):
+            rotation = readable_rotation(weights, np.zeros((4, 4)), np.eye(4), shown)
+            np.testing.assert_allclose(rotation @ rotation.T, np.eye(4), atol=1e-10)

@@ -31,6 +31,7 @@ from napari_scsc.model.container import reporting_damage
 from napari_scsc.model.lattice import LatticeSCSC
 from napari_scsc.model.scsc import SCSC
 from napari_scsc.model.settings import Weights
+from napari_scsc.model.solver.orthonormal_step import project_orthonormal
 from napari_scsc.model.threads import Executor, single_threaded
 from napari_scsc.model.updates import SampleUpdate, ZeroCodeWarning
 from napari_scsc.noise.working import WorkingValues
@@ -39,7 +40,7 @@ NOISELESS_LEVEL = 1e-3  # of the range of an image: the noise that is assumed wh
 _N_BASE, _N_FILTERS, _N_OCSC_FILTERS = 24, 100, 32
 _CODE_ITERATIONS = 80  # more of them fit the weights to the noise
 _OCSC_PRICE = 4.0  # beta, in noise levels
-_FORGET = 0.1  # a longer memory than without noise: it averages the noise of the codes
+FORGET_IN_NOISE = 0.1  # a longer memory than without noise: it averages the noise of the codes
 _SMOOTH_WIDTH = 3.0  # pixels: what is smoother than that is not coded
 
 
@@ -284,19 +285,25 @@ class ConvolutionalModel(LearnableModel):
             beta = (price if options.beta is None else options.beta) * sigma
         if options.bank is not None:
             return cls(SCSC.from_bank(options.bank, beta=beta), plan)
-        learner = SCSC(
-            n_base=n_base,
-            n_filters=n_base if identity else options.n_filters or _N_FILTERS,
-            filter_shape=shape,
-            n_joint=len(joint),
-            beta=beta,
-            ball=options.ball,
-            weights=cls.weights,
-            max_iter=_CODE_ITERATIONS,
-            forget=None if identity else _FORGET,
-            seed=options.seed,
+        settings: dict[str, Any] = {
+            "n_filters": n_base if identity else options.n_filters or _N_FILTERS,
+            "beta": beta,
+            "ball": options.ball,
+            "weights": cls.weights,
+            "max_iter": _CODE_ITERATIONS,
+            "seed": options.seed,
+        }
+        if identity:
+            learner = SCSC(n_base, filter_shape=shape, n_joint=len(joint), **settings)
+            return cls(learner, plan)
+        start = FilterBank(
+            _first_filters(tiles, n_base, (*joint, *shape), len(joint), sigma, options.seed),
+            len(joint),
         )
-        return cls(learner, plan)
+        return cls(
+            SCSC.from_bank(start, forget=FORGET_IN_NOISE, **settings),
+            plan,
+        )
 
     @classmethod
     def resume(cls, plan: LearnPlan, path: Path) -> ConvolutionalModel:
@@ -390,13 +397,41 @@ def split_smooth(values: Array, known: Array | None) -> tuple[Array, Array, Arra
     return smooth, (values - smooth) * known, known
 
 
+def _first_filters(
+    tiles: list[Array],
+    n_base: int,
+    shape: tuple[int, ...],
+    n_joint: int,
+    sigma: float,
+    seed: int,
+) -> Array:
+    """Filters (R, *joint, *support) in which patches of the tiles vary most, and random ones.
+
+    Random filters alone answer to noise as much as to what is in the tiles, and at a price that
+    stands above noise they would never be used. Random are those that the tiles do not decide.
+    """
+    random = np.random.default_rng([seed, 0]).standard_normal((n_base, *shape))
+    details = [split_smooth(tile, None)[1] for tile in tiles if np.isfinite(tile).all()]
+    if details:
+        mixtures = mixtures_above_noise(details, sigma)
+        n_mixed, support = len(mixtures), shape[n_joint:]
+        most = n_mixed * math.prod(support)
+        learner = LatticeSCSC(min(n_mixed + n_base, most), support, 1, sigma=sigma, seed=seed)
+        learner.fit([np.tensordot(mixtures, detail, axes=1) for detail in details])
+        lively = learner.bank.filters[n_mixed:]  # without the constants
+        random[: len(lively)] = _unmix_filters(lively, mixtures, shape[:n_joint])
+        rows = random.reshape(n_base, -1)
+        rows[len(lively) :] -= (rows[len(lively) :] @ rows[: len(lively)].T) @ rows[: len(lively)]
+    return project_orthonormal(random).astype(np.float32)
+
+
 def learning_price(n_base: int) -> float:
     """The beta in noise levels at which codes of learning do not chase noise.
 
     The answers of R orthonormal filters to white noise have a length of about sqrt(R) noise levels,
     and weights that are free can point where they do.
     """
-    return math.sqrt(n_base) + 1
+    return math.sqrt(n_base) + 2.5
 
 
 def code_filter_shape(shortest_tile: tuple[int, ...]) -> tuple[int, ...]:

@@ -12,40 +12,49 @@ import numpy as np
 
 from napari_scsc._types import Array
 
-_ROUNDS = 30
+_ROUNDS = 30  # the first time
+_FURTHER_ROUNDS = 3  # after each further sample: the filters turn slowly
 _INERTIA = 0.01  # of the slope of the criterion
 _MIN_DIVISOR = 1e-30
-_MIN_POWER_RATIO = 1.25  # of a filter and the one before it, from which on they change places
+_MIN_POWER_RATIO = 2.0  # of a filter and the one before it, from which on they change places
 
 
-def readable_rotation(weights: Array, moments: Array, start: Array | None = None) -> Array:
+def readable_rotation(
+    weights: Array, moments: Array, filters: Array, shown: Array | None = None
+) -> Array:
     """An orthogonal matrix Q (R, R): Q B is shown, with the weights Q W.
 
     Parameters
     ----------
     weights : ndarray, (R, K)
-        The mean weights W.
+        The mean weights W, each column by its use.
     moments : ndarray, (R, R)
         Mean of Y Y^T over the samples: the more power a filter has, the nearer to the beginning.
-    start : ndarray, (R, R), optional
-        The rotation before the last sample. The new one is the nearest that suits, and filters
-        change places only if one is clearly stronger, so that what is shown moves and does not
-        jump.
+    filters : ndarray, (R, *joint, *support)
+        The base filters B.
+    shown : ndarray, (R, *joint, *support), optional
+        What was shown before the last sample. The new rotation begins where Q B is nearest to it,
+        and filters change places only if one is clearly stronger, so that what is shown moves and
+        does not jump.
     """
-    rotation = _varimax(
-        weights.astype(np.float64), np.eye(len(weights)) if start is None else start
-    )
+    weights = weights.astype(np.float64)
+    if shown is None:
+        rotation = _varimax(weights, np.eye(len(weights)), _ROUNDS)
+    else:
+        rows, before = (f.reshape(len(f), -1).astype(np.float64) for f in (filters, shown))
+        left, _, right = np.linalg.svd(before @ rows.T)
+        rotation = _varimax(weights, left @ right, _FURTHER_ROUNDS)
     powers = np.einsum("ir,rs,is->i", rotation, moments.astype(np.float64), rotation)
-    if start is not None:
+    if shown is not None:
         return np.asarray(rotation[_settled_order(powers)])
     rotation = rotation[np.argsort(-powers, kind="stable")]
     signs = np.sign(((rotation @ weights) ** 3).sum(axis=1, keepdims=True))
     return np.asarray(rotation * np.where(signs == 0, 1, signs))
 
 
-def _varimax(weights: Array, rotation: Array) -> Array:
+def _varimax(weights: Array, rotation: Array, rounds: int) -> Array:
     """Rounds of Kaiser's criterion: the variance of the squares in each row of Q W grows."""
-    for _ in range(_ROUNDS):
+    for _ in range(rounds):
         rotated = rotation @ weights
         squares = np.square(rotated).mean(axis=1, keepdims=True)
         slope = (rotated**3 - rotated * squares) @ weights.T
@@ -57,11 +66,10 @@ def _varimax(weights: Array, rotation: Array) -> Array:
 
 
 def _settled_order(powers: Array) -> list[int]:
-    """The order of filters: the last one, but for those that are clearly in the wrong place."""
-    order: list[int] = []
-    for i in range(len(powers)):
-        place = len(order)
-        while place and powers[i] > _MIN_POWER_RATIO * powers[order[place - 1]]:
-            place -= 1
-        order.insert(place, i)
+    """The order of filters: the last one, but that the clearly stronger change with the weaker."""
+    order = list(range(len(powers)))
+    for place in range(len(order)):
+        strongest = max(range(place, len(order)), key=lambda i: powers[order[i]])
+        if powers[order[strongest]] > _MIN_POWER_RATIO * powers[order[place]]:
+            order[place], order[strongest] = order[strongest], order[place]
     return order

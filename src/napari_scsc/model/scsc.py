@@ -299,9 +299,8 @@ class SCSC:
             # those of before, and the next sample brings them up to date.
             self._state = state
             for c in coded:
-                state.take_in(c.terms, c.mean_weights, self.settings.forget)
-            state.update_filters()
-            state.choose_rotation(self.settings.ball)
+                state.take_in(c.terms, c.mean_weights, c.use, self.settings.forget)
+            state.update_filters(self.settings.ball)
         state.seconds += time.perf_counter() - start
         self._publish(state)
         for c in coded:

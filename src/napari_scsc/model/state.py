@@ -32,13 +32,15 @@ _FILE_VERSION = 1
 class State:
     """The filters with their step, the history, and the mean of the samples' weights.
 
-    ``rotation`` (R, R) is the one in which they are shown; None: as they are.
+    ``rotation`` (R, R) is the one in which they are shown; None: as they are. ``used_weights``
+    (R, K), from which it follows, is the mean of the weights, each column by its use.
     """
 
     step: FilterStep | OrthonormalStep
     history: History | LagHistory
     mean_weights: Array | None
     rotation: Array | None = None
+    used_weights: Array | None = None
     n_seen: int = 0
     seconds: float = 0.0
 
@@ -69,24 +71,30 @@ class State:
             )
         return cls(step, history, weights)
 
-    def take_in(self, terms: tuple[Array, Array], weights: Array | None, forget: float) -> None:
-        """Take one more sample into the history, and its weights into their running mean."""
+    def take_in(
+        self, terms: tuple[Array, Array], weights: Array | None, use: Array, forget: float
+    ) -> None:
+        """Take one more sample into the history, and its weights into their running means."""
         self.history.update([terms], forget)
         self.n_seen += 1
         if self.mean_weights is not None and weights is not None:
             share = weights.dtype.type(1 / self.history.count)
             self.mean_weights = self.mean_weights + share * (weights - self.mean_weights)
+            used = weights * np.sqrt(use)
+            before = np.zeros_like(used) if self.used_weights is None else self.used_weights
+            self.used_weights = before + (used - before) / self.history.count
 
-    def update_filters(self) -> None:
-        """Compute the filters from the history."""
+    def update_filters(self, ball: Ball) -> None:
+        """Compute the filters from the history, and how they are shown.
+
+        There is a choice only where the ball of the weights is round.
+        """
+        shown = None if self.rotation is None else self.rotated(self.step.filters)
         # Both are of the same constraint: what makes the one makes the other.
         self.step.update(self.history)  # type: ignore[arg-type]
-
-    def choose_rotation(self, ball: Ball) -> None:
-        """Find how the filters are shown, if there is a choice: only the l2 ball is round."""
-        if isinstance(self.history, LagHistory) and ball == "l2" and self.mean_weights is not None:
+        if isinstance(self.history, LagHistory) and ball == "l2" and self.used_weights is not None:
             self.rotation = readable_rotation(
-                self.mean_weights, self.history.moments, self.rotation
+                self.used_weights, self.history.moments, self.step.filters, shown
             )
 
     def rotated(self, array: Array) -> Array:
@@ -119,6 +127,8 @@ class State:
             arrays["weights"] = self.mean_weights
         if self.rotation is not None:
             arrays["rotation"] = self.rotation
+        if self.used_weights is not None:
+            arrays["used"] = self.used_weights
         if notes is not None:
             header["notes"] = dict(notes)
         container.write(path, _FILE_KIND, _FILE_VERSION, header, arrays)
@@ -166,6 +176,7 @@ class State:
             expected["weights"] = (settings.n_base, settings.n_filters)
         if "rotation" in arrays:
             expected["rotation"] = (settings.n_base, settings.n_base)
+            expected["used"] = (settings.n_base, settings.n_filters)
         for name, shape in expected.items():
             if arrays[name].shape != shape:
                 raise FileFormatError(f"{name} has the shape {arrays[name].shape}, not {shape}")
@@ -184,6 +195,7 @@ class State:
             history=history,
             mean_weights=arrays["weights"].astype(settings.real) if "weights" in expected else None,
             rotation=arrays.get("rotation"),
+            used_weights=arrays.get("used"),
             n_seen=check_int("n_seen", header["n_seen"], 0, 1 << 53),
             seconds=check_float("seconds", header["seconds"], least=0),
         )

@@ -6,6 +6,7 @@ branch ends in the same place.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -45,6 +46,7 @@ from napari_scsc.run.updates import (
 )
 
 _SPAN_FILE = "span.scsc"
+_MIN_PATCHES_PER_VALUE = 16  # of a patch, from which on their moments are better than a bank
 
 FindBank = Generator[RestoreUpdate, None, FilterBank]
 
@@ -116,18 +118,24 @@ class Restoration:
 
         A bank that was given has directions in which this image is nothing but noise, and lacks
         some in which it is more. Without the former, and completed by the latter, its span is that
-        of the filters that ``learn_own`` finds in the image, of a given shape or of what suits.
+        of the filters that ``learn_own`` finds in the image, of a given shape or of what suits. An
+        image with few patches cannot say which directions these are, and is left to the bank.
         """
-        if self.options.bank is None:  # then it is the image's own
+        is_of_patches = bank.info.get("learner") == "lattice"
+        if self.options.bank is None or (is_of_patches and self._has_few_patches(bank.support)):
             return bank
         span = self.folder.bank(_SPAN_FILE) if self.folder else None
         if span is None:
-            is_of_patches = bank.info.get("learner") == "lattice"
             # What is on show are the filters that were given: nobody sees these being learned.
             span = _run_unseen(learn_own(bank.support if is_of_patches else None))
         if self.folder:
             self.folder.keep_bank(span, _SPAN_FILE)
         return span
+
+    def _has_few_patches(self, support: tuple[int, ...]) -> bool:
+        places = (n - h + 1 for n, h in zip(self.samples.shift, support, strict=True))
+        count = math.prod(places) * len(self.samples.indices())
+        return count < _MIN_PATCHES_PER_VALUE * math.prod(support)
 
     def learn_bank(
         self, beta: float | None = None, filter_shape: tuple[int, ...] | None = None
