@@ -39,12 +39,12 @@ class Dock(Section):
 
     kind = Field("source_section", "What the axes mean, or 'guess'.")
     effort = Field("learn_section", "How much is learned from: quick, balanced, thorough.")
-    model = Field("learn_section", "What kind of filters.")
+    model = Field("learn_section", "What kind of filters Learn learns.")
     n_base = Field("learn_section", "R, the number of base filters; 0: what suits the data.")
     filter_size = Field("learn_section", "Pixels along a side of a filter; 0: what suits.")
-    n_filters = Field("learn_section", "K, filters of a sample (the paper's model); 0: what suits")
-    sparsity = Field("learn_section", "beta in noise levels (the paper's model); 0: what suits.")
-    ball = Field("learn_section", "Ball of the weights (the paper's model).")
+    n_filters = Field("learn_section", "K, filters of a tile (SCSC); 0: what suits the data.")
+    sparsity = Field("learn_section", "beta in noise levels (SCSC); 0: what suits.")
+    ball = Field("learn_section", "Ball of the weights (SCSC).")
     passes = Field("learn_section", "How often to go through the tiles.")
     seed = Field("learn_section", "The same seed gives the same result.")
     go_on = Field("learn_section", "Whether learning continues the filters that are there.")
@@ -328,6 +328,7 @@ class Dock(Section):
             name, fits = layer.name, self.filters.fits(source)
         verb = self.task.lower()
         self.learn_section.show_refusal(learn)
+        self.learn_section.show_used(self.bank if fits else None)
         self.restore_section.show_refusal(restore)
         self.foot.show_restore_button(
             verb.capitalize() if fits else f"Learn and {verb}", name, restore

@@ -211,7 +211,7 @@ class _Window:
         missing = np.isnan(values)
         own = tuple(s - b.start for s, b in zip(self.start, self.box, strict=True))
         grid = PatchGrid(len(values), values.shape[1:], self.patch)
-        broken = grid.touching(missing.any(axis=0))
+        broken = grid.touching(np.asarray(missing.any(axis=0)))
         if broken[own]:
             raise ValueError(
                 "the image has missing or infinite values around the pixel: it has no group"
