@@ -153,7 +153,7 @@ def test_what_restores_is_said_where_there_are_filters_that_fit(make_light_dock)
     assert said.isHidden()
     dock.bank = FilterBank(np.ones((3, 4, 6), np.float32))
     assert not said.isHidden()
-    assert said.text() == "Restores with 3 filters of 4 x 6"
+    assert said.text() == "Restores with 3 filters"
     viewer.add_image(noisy_cells((6, 48, 48)), name="frames", axis_labels=("t", "y", "x"))
     dock.sources = ["frames"]
     assert said.isHidden()

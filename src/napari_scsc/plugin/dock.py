@@ -163,6 +163,8 @@ class Dock(Section):
         self.quality = wishes.quality
         self.plots.rate = wishes.plot_rate
         self.runner.forget()
+        self._explainer.forget()
+        self._explainer.outlines.clear()
         self.bank = None
         self.compare_section.show_result(None)
         self.restore_section.show_noise(None)
@@ -258,6 +260,7 @@ class Dock(Section):
         self.restore_section.strength_moved.connect(lambda: self.attempt(self.runner.preview_again))
         self.plots.layer_wanted.connect(lambda made: _add_layer(self._viewer, made))
         self.plots.explaining_changed.connect(self._link.listen_to_clicks)
+        self.plots.explaining_changed.connect(self._explainer.outlines.set_seen)
 
     # --- the viewer -----------------------------------------------------------------------------
 
@@ -271,12 +274,14 @@ class Dock(Section):
             if self.bank is None:
                 self.filters.take_from(layer)
         self._link.listen_to_clicks(self.plots.explaining)
+        self._explainer.outlines.set_seen(self.plots.explaining)
 
     def _detach(self) -> None:
         """The end: stop the jobs, and listen to nothing any more."""
         if not self._link.attached:
             return
         self._link.detach()
+        self._explainer.outlines.set_seen(False)
         self.stop()
         for timer in self.findChildren(QTimer):
             timer.stop()

@@ -7,7 +7,6 @@ from typing import Any
 from magicgui.widgets import CheckBox, ComboBox, SpinBox
 from qtpy.QtCore import Signal
 
-from napari_scsc.io.filenames import format_shape
 from napari_scsc.model.bank import FilterBank
 from napari_scsc.plugin.layers import Snapshot
 from napari_scsc.plugin.plots import Plots
@@ -163,9 +162,7 @@ class LearnSection(Section):
         if bank is not None:
             model = _model_of(bank)
             kind = f", {model}" if model else ""
-            self._used.setText(
-                f"Restores with {bank.n_base} filters of {format_shape(bank.support)}{kind}"
-            )
+            self._used.setText(f"Restores with {bank.n_base} filters{kind}")
 
     @property
     def is_scsc(self) -> bool:
