@@ -238,7 +238,9 @@ def sum_of_filters(column: Array, terms: int = 3) -> str:
     first, *others = largest[:terms]
     text = f"{column[first]:.2g}_B_{first}"
     for r in others:
-        text += f" {'-' if column[r] < 0 else '+'}_{abs(column[r]):.2g}_B_{r}"
+        # A hyphen would let a line end after it.
+        sign = "\N{MINUS SIGN}" if column[r] < 0 else "+"
+        text += f" {sign}_{abs(column[r]):.2g}_B_{r}"
     if len(largest) > terms:
         text += " +_\N{HORIZONTAL ELLIPSIS}"
     return text.replace("_", "\N{NO-BREAK SPACE}")  # lines break between terms
