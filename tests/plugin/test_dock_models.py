@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from dock_tools import finish, noisy_cells, quietly, run_script
+from plot_tools import point_at
 from qtpy.QtCore import Qt
 from qtpy.QtWidgets import QRadioButton
 
 from napari_scsc import FilterBank, denoise
+from napari_scsc.data.rgb_pictures import diverging
 from napari_scsc.plugin.sections.learn_section import PATCHES, SCSC
 
 pytestmark = pytest.mark.screen
@@ -145,6 +147,34 @@ def test_filters_go_on_with_their_own_model(make_light_dock, model):
     assert dock.bank.id != first.id
     assert learner_of(dock.bank) == model
     assert run_script(viewer, dock.script)["bank"].id == dock.bank.id
+
+
+def test_weights_of_the_tile_are_live_and_a_column_shows_the_filter_it_composes(make_dock, qtbot):
+    _, dock = make_dock(noisy_cells((64, 96)), name="mine", show=True)
+    make_small(dock)
+    dock.n_filters, dock.effort = 12, "thorough"
+    dock.plots.tabs.setCurrentWidget(dock.plots.weights)
+    dock.learn()
+    qtbot.waitUntil(lambda: not dock.plots.weights.is_empty(dock.plots._data.content))
+    dock.pause()  # in the middle, or when it is done
+    tab = dock.plots.weights
+    qtbot.waitUntil(lambda: tab not in dock.plots._stale)
+    content = dock.plots._data.content
+    assert content.weights.shape == (4, 12)
+    assert content.by_use
+    filters = content.filters.reshape(4, -1)
+    np.testing.assert_allclose(filters @ filters.T, np.eye(4), atol=1e-5)
+    for place in (0, 7):
+        point_at(tab.picture, 1, place)
+        k = int(content.order[place])
+        assert f"D {k} = " in tab.text.text()
+        composed = np.tensordot(content.weights[:, k], content.filters, 1)
+        assert np.linalg.norm(composed) <= 1 + 1e-4
+        shown = tab.composed.pixmap().toImage().pixelColor(42, 42).getRgb()[:3]
+        assert shown == tuple(diverging(composed)[2, 2])
+    if dock.paused:
+        dock.pause()
+    finish(dock)
 
 
 def test_what_restores_is_said_where_there_are_filters_that_fit(make_light_dock):
