@@ -5,14 +5,14 @@ from __future__ import annotations
 KINDS = ("image", "rgb", "video", "stack", "multispectral", "light-field", "time-lapse")
 """Kinds of data; ``data/axes.py`` says what the axes of each are."""
 
-MODELS = ("lattice", "paper", "ocsc")
+MODELS = ("patches", "scsc", "ocsc")
 """What can be learned; ``learning/models.py``."""
 
 DRAWS = ("uniform", "structure")
 """How tiles are drawn to learn from; ``learning/sampler.py``."""
 
 BALLS = ("l2", "l1")
-"""In which the weights of the paper's model lie."""
+"""In which the weights of the convolutional model lie."""
 
 RESULT_FORMATS = (".tif", ".ome.tif", ".zarr", ".ome.zarr", ".npy")
 """Files that results can be written to; ``io/stores``."""

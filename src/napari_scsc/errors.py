@@ -23,7 +23,7 @@ class Remedy(Enum):
     """
 
     CHOOSE_ANOTHER_NAME = "choose another name"
-    CHOOSE_PAPER_MODEL = "learn with model='paper'"
+    CHOOSE_SCSC_MODEL = "learn with model='scsc'"
     CLUSTER_MEMORY = (
         "run it again with resume=True, on workers with more memory or without a cluster, or "
         "remove it and begin again with a smaller memory"

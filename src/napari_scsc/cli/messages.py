@@ -15,7 +15,7 @@ from napari_scsc.errors import Message, Remedy, UserError, message_of
 
 REMEDIES = {
     Remedy.CHOOSE_ANOTHER_NAME: "choose another name, or remove it",
-    Remedy.CHOOSE_PAPER_MODEL: "learn with --model paper",
+    Remedy.CHOOSE_SCSC_MODEL: "learn with --model scsc",
     Remedy.CLUSTER_MEMORY: "run it again with --resume, on workers with more memory or without "
     "--scheduler, or remove it and begin again with a smaller --memory",
     Remedy.DROP_AXIS: "choose another --kind or --axes",

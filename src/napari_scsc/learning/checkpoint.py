@@ -84,7 +84,7 @@ class Checkpoint:
 
     def _read(self) -> LearningState:
         plan, path = self._plan, self.path
-        is_lattice = plan.options.model == "lattice"
+        is_lattice = plan.options.model == "patches"
         notes = LatticeSCSC.notes(path)[0] if is_lattice else SCSC.notes(path)
         with reporting_damage(path):
             written = dict(notes["request"])

@@ -110,9 +110,10 @@ def learn_from_arrays(
     seed: int,
     cancellation: Cancellation,
     share: float,
+    filter_shape: tuple[int, ...] | None = None,
 ) -> Learning:
     """Learn from tiles (C, *shift) in which the noise has the level ``sigma``."""
-    model = LatticeModel.for_tiles(tiles, samples, sigma, seed)
+    model = LatticeModel.for_tiles(tiles, samples, sigma, seed, filter_shape=filter_shape)
     state = LearningState(model, [], _peak_of(tiles))
     batches = (_Batch([model.mix(tile)], [i], i) for i, tile in enumerate(tiles, 1))
     executor = ThreadExecutor()

@@ -7,6 +7,7 @@ every image has the level ``sigma``.
 
 from __future__ import annotations
 
+import math
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
@@ -35,9 +36,10 @@ from napari_scsc.model.updates import SampleUpdate, ZeroCodeWarning
 from napari_scsc.noise.working import WorkingValues
 
 NOISELESS_LEVEL = 1e-3  # of the range of an image: the noise that is assumed where there is none
-CODE_PRICE = 4.0  # beta of the paper's model, in noise levels
-_N_BASE, _N_FILTERS, _N_OCSC_FILTERS = 10, 64, 32
-_CODE_ITERATIONS = 60
+_N_BASE, _N_FILTERS, _N_OCSC_FILTERS = 24, 100, 32
+_CODE_ITERATIONS = 80  # more of them fit the weights to the noise
+_OCSC_PRICE = 4.0  # beta, in noise levels
+_FORGET = 0.1  # a longer memory than without noise: it averages the noise of the codes
 _SMOOTH_WIDTH = 3.0  # pixels: what is smoother than that is not coded
 
 
@@ -248,11 +250,11 @@ def _mix_bank(bank: FilterBank, mixtures: Array) -> FilterBank:
     return FilterBank(mixed, 1, info=bank.info)
 
 
-# --- the paper's filters ------------------------------------------------------------------------
+# --- convolutional filters ----------------------------------------------------------------------
 
 
-class PaperModel(LearnableModel):
-    """``SCSC`` of tiles without their smooth part, the smaller ones padded."""
+class ConvolutionalModel(LearnableModel):
+    """``SCSC`` of tiles without their smooth part."""
 
     is_usable = staticmethod(_is_known_somewhere)
     weights: ClassVar[Weights] = "sample"
@@ -260,36 +262,44 @@ class PaperModel(LearnableModel):
     def __init__(self, learner: SCSC, plan: LearnPlan) -> None:
         self.learner = learner
         self._joint, self._kind = plan.images[0].joint, plan.images[0].axes.kind
-        self._longest = plan.longest_tile
+        # Statistics of filters in balls have the size of the first tile: smaller ones are padded.
+        self._longest = plan.longest_tile if learner.settings.filters == "ball" else None
         self._name = plan.options.model
         self._has_masks = any(s.has_missing or not s.is_known_whole for s in plan.images)
 
     @classmethod
-    def begin(cls, plan: LearnPlan, tiles: list[Array], sigma: float) -> PaperModel:
+    def begin(cls, plan: LearnPlan, tiles: list[Array], sigma: float) -> ConvolutionalModel:
         """Begin; of the tiles, only the noise counts."""
-        options = plan.options
+        options, joint = plan.options, plan.images[0].joint
+        shape = options.filter_shape or code_filter_shape(plan.shortest_tile)
+        identity = cls.weights == "identity"
+        if options.bank is not None:
+            n_base = options.bank.n_base
+        else:
+            most = math.prod(joint) * math.prod(shape)
+            n_base = options.n_base or (_N_OCSC_FILTERS if identity else min(_N_BASE, most))
         beta = plan.beta
         if beta is None:
-            beta = (CODE_PRICE if options.beta is None else options.beta) * sigma
+            price = _OCSC_PRICE if identity else learning_price(n_base)
+            beta = (price if options.beta is None else options.beta) * sigma
         if options.bank is not None:
             return cls(SCSC.from_bank(options.bank, beta=beta), plan)
-        identity = cls.weights == "identity"
-        n_base = options.n_base or (_N_OCSC_FILTERS if identity else _N_BASE)
         learner = SCSC(
             n_base=n_base,
             n_filters=n_base if identity else options.n_filters or _N_FILTERS,
-            filter_shape=options.filter_shape or code_filter_shape(plan.shortest_tile),
-            n_joint=len(plan.images[0].joint),
+            filter_shape=shape,
+            n_joint=len(joint),
             beta=beta,
             ball=options.ball,
             weights=cls.weights,
             max_iter=_CODE_ITERATIONS,
+            forget=None if identity else _FORGET,
             seed=options.seed,
         )
         return cls(learner, plan)
 
     @classmethod
-    def resume(cls, plan: LearnPlan, path: Path) -> PaperModel:
+    def resume(cls, plan: LearnPlan, path: Path) -> ConvolutionalModel:
         """Go on from a checkpoint."""
         return cls(SCSC.resume(path), plan)
 
@@ -321,15 +331,15 @@ class PaperModel(LearnableModel):
         self.learner.checkpoint(path, notes)
 
 
-class OCSCModel(PaperModel):
+class OCSCModel(ConvolutionalModel):
     """The paper's predecessor: as many base filters as filters, and no weights."""
 
     weights: ClassVar[Weights] = "identity"
 
 
 MODELS: dict[str, type[LearnableModel]] = {
-    "lattice": LatticeModel,
-    "paper": PaperModel,
+    "patches": LatticeModel,
+    "scsc": ConvolutionalModel,
     "ocsc": OCSCModel,
 }
 
@@ -347,15 +357,21 @@ def _split_tile(
     *,
     to_learning: LearningValues,
     joint: tuple[int, ...],
-    longest: tuple[int, ...],
+    longest: tuple[int, ...] | None,
     has_mask: bool,
-) -> tuple[Array, Array]:
-    """The sample (*joint, *longest) of a tile, and where it is known."""
+) -> tuple[Array, Array | None]:
+    """The sample (*joint, *shift) of a tile, of the lengths ``longest`` if there are any.
+
+    And where it is known; None: everywhere.
+    """
     values, known = to_learning(tile), None
     if has_mask:
         known = ~_missing_in(tile)
         values = np.where(known, values, 0).astype(np.float32)
     _, detail, _ = split_smooth(values, known)
+    if longest is None:
+        shape = (*joint, *detail.shape[1:])
+        return detail.reshape(shape), None if known is None else known.reshape(shape)
     if known is None:
         known = np.ones(detail.shape, bool)
     padding = [(0, 0), *((0, m - n) for m, n in zip(longest, detail.shape[1:], strict=True))]
@@ -374,7 +390,16 @@ def split_smooth(values: Array, known: Array | None) -> tuple[Array, Array, Arra
     return smooth, (values - smooth) * known, known
 
 
+def learning_price(n_base: int) -> float:
+    """The beta in noise levels at which codes of learning do not chase noise.
+
+    The answers of R orthonormal filters to white noise have a length of about sqrt(R) noise levels,
+    and weights that are free can point where they do.
+    """
+    return math.sqrt(n_base) + 1
+
+
 def code_filter_shape(shortest_tile: tuple[int, ...]) -> tuple[int, ...]:
-    """Lengths of the paper's filters, which are no longer than the shortest tile."""
+    """Lengths of convolutional filters, which are no longer than the shortest tile."""
     wanted = {1: (16,), 2: (11, 11), 3: (5, 7, 7)}[len(shortest_tile)]
     return tuple(map(min, wanted, shortest_tile))

@@ -69,16 +69,18 @@ class LearnOptions:
         anyway, tiles that hold more than noise are more likely.
     passes : int
         How often to go through the tiles.
-    model : {"lattice", "paper", "ocsc"}
-        "lattice": the orthonormal filters of ``LatticeSCSC``, which restore best. "paper": those
-        of ``SCSC``, whose few base filters each sample mixes into many; ``denoise`` with
-        ``method="scsc-paper"`` codes with them. "ocsc": those of its predecessor, without weights.
+    model : {"patches", "scsc", "ocsc"}
+        "patches": the filters of ``LatticeSCSC``, in which patches vary most; quick. "scsc": the
+        convolutional filters of ``SCSC``, few of which each sample mixes into many of its own;
+        they take seconds, show what an image is made of, and ``encode`` needs them. Filters of
+        either model restore equally well. "ocsc": those of the paper's predecessor, without
+        weights.
     n_filters : int, optional
-        K, the number of filters that a sample has; of the model "paper" only.
+        K, the number of filters that a sample has; of the model "scsc" only.
     beta : float, optional
-        Price of the code in noise levels; of the models "paper" and "ocsc" only.
+        Price of the code in noise levels; of the models "scsc" and "ocsc" only.
     ball : {"l2", "l1"}
-        The ball of the weights of the model "paper"; see ``SCSC``.
+        The ball of the weights of the model "scsc"; see ``SCSC``.
     seed : int
         The same seed gives the same filters.
     batch : int
@@ -107,7 +109,7 @@ class LearnOptions:
     tiles: int | Literal["auto"] | None = "auto"
     draw: str = "uniform"
     passes: int = 1
-    model: str = "lattice"
+    model: str = "patches"
     n_filters: int | None = None
     beta: float | None = None
     ball: Ball = "l2"
@@ -148,11 +150,13 @@ class LearnOptions:
             check_float("every_seconds", self.every_seconds, least=0)
 
     def _check_what_belongs_to_the_model(self) -> None:
-        owners = {"n_filters": ("paper",), "beta": ("paper", "ocsc")}
+        owners = {"n_filters": ("scsc",), "beta": ("scsc", "ocsc")}
         for name, models in owners.items():
             if getattr(self, name) is not None and self.model not in models:
                 raise UserError(
-                    "belongs to the paper's model", argument=name, remedy=Remedy.CHOOSE_PAPER_MODEL
+                    "belongs to the convolutional model",
+                    argument=name,
+                    remedy=Remedy.CHOOSE_SCSC_MODEL,
                 )
         if self.bank is None:
             return

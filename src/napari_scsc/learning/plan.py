@@ -23,8 +23,9 @@ from napari_scsc.noise.working import check_sigma
 MAX_TILE_POINTS = 128 * 128
 _MIN_TILE_POINTS = 48 * 48
 _WANTED_TILES = 16  # of a small image: fewer would leave nothing to follow
-AUTO_TILES = {"lattice": 16, "paper": 8, "ocsc": 8}  # of an image, which are enough for a model
-CODE_TILE_SIDES = {1: 4096, 2: 128, 3: 40}  # of a convolutional code, by the number of shift axes
+AUTO_TILES = 16  # of an image, which are enough
+_MAX_CODE_TILE_POINTS = 96 * 96  # a convolutional code of more takes long to learn from
+_JOINT_VALUES_PER_POINT = 8  # that cost a convolutional code as much as its maps do
 
 
 @dataclass(frozen=True)
@@ -103,7 +104,7 @@ class LearnPlan:
     @property
     def _most(self) -> int | None:
         tiles = self.options.tiles
-        return AUTO_TILES[self.options.model] if tiles == "auto" else tiles
+        return AUTO_TILES if tiles == "auto" else tiles
 
 
 def plan_learning(
@@ -128,7 +129,7 @@ def plan_learning(
         support = bank.support
         for samples in images:
             check_bank(bank, samples)
-        if options.model == "lattice":
+        if options.model == "patches":
             LatticeSCSC.from_bank(bank)  # refuses a bank that it cannot go on from
     grids = [
         make_tile_grid(
@@ -148,14 +149,15 @@ def _are_anywhere(options: LearnOptions) -> bool:
 
 
 def _tile_points(samples: ImageSamples, options: LearnOptions) -> int:
-    if options.tiles == "auto":
-        if options.model == "lattice":
-            return MAX_TILE_POINTS
-        n_shift = len(samples.shift)
-        return max(1, int(CODE_TILE_SIDES[n_shift] ** n_shift) // samples.n_joint)
+    if options.tiles == "auto" and options.model == "patches":
+        return MAX_TILE_POINTS
     pairs = zip(samples.image.shape, samples.axes.roles, strict=True)
     points = math.prod(n for n, role in pairs if role != "joint") // _WANTED_TILES
-    return min(max(points, _MIN_TILE_POINTS), MAX_TILE_POINTS)
+    points = min(max(points, _MIN_TILE_POINTS), MAX_TILE_POINTS)
+    if options.model == "patches":
+        return points
+    share = max(1, samples.n_joint // _JOINT_VALUES_PER_POINT)
+    return min(points, _MAX_CODE_TILE_POINTS) // share
 
 
 def _short_digest(value: Any) -> str:

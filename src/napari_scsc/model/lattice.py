@@ -118,8 +118,8 @@ class LatticeSCSC:
             raise UserError(
                 "was not learned by LatticeSCSC, and has nothing to go on from",
                 argument="bank",
-                remedy="learn a new one, or go on with model='paper' if it is one of the paper's "
-                "model",
+                remedy="learn a new one, or go on with model='scsc' if its filters are "
+                "convolutional",
             )
         arguments = {**info["arguments"], "filter_shape": bank.support, "n_joint": bank.n_joint}
         model = cls(**{**arguments, **changes})

@@ -164,6 +164,8 @@ class SCSC:
                     f"of the bank is {value}, it cannot be {changes[name]!r}", argument=name
                 )
         arguments = {**arguments_from_json(bank.settings), **fixed, **changes}
+        if bank.filters[0].size < bank.n_base:  # so many cannot be orthonormal
+            arguments.setdefault("filters", "ball")
         if arguments.get("weights") == "identity":
             arguments["n_filters"] = bank.n_base
         elif bank.weights is not None:

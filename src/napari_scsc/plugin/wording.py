@@ -33,7 +33,7 @@ ARGUMENTS = {
 
 REMEDIES = {
     Remedy.CHOOSE_ANOTHER_NAME: "choose another name",
-    Remedy.CHOOSE_PAPER_MODEL: "choose the paper's model, under 'advanced'",
+    Remedy.CHOOSE_SCSC_MODEL: "choose the model 'convolutional (SCSC)'",
     Remedy.CLUSTER_MEMORY: "close what needs memory, and start it again",
     Remedy.DROP_AXIS: "set it to 'separate', or choose another kind",
     Remedy.FILL_MISSING: "choose the task Inpaint; to take noise out as well, type its level into "

@@ -284,7 +284,7 @@ def encode(
     >>> import tempfile
     >>> from napari_scsc import encode, learn, samples
     >>> image = samples.noisy_tissue((64, 64))
-    >>> bank = learn(image, kind="image", model="paper")
+    >>> bank = learn(image, kind="image", model="scsc")
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     codes = encode(image, bank, out=f"{folder}/image.codes.zarr", kind="image")
     >>> codes.n_blocks

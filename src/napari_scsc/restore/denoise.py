@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Generator, Iterator
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -43,14 +43,15 @@ def prepare(restoration: Restoration) -> Generator[RestoreUpdate, None, TileDeno
         return (yield from restoration.learn_bank())
 
     bank = yield from restoration.find_bank(learn)
-    return TileDenoiser.of(
-        bank,
+    restorer = TileDenoiser.of(
+        restoration.find_span(bank, lambda shape: restoration.learn_bank(None, shape)),
         restoration.samples,
         restoration.working,
         restoration.sigma,
         options.quality,
         options.tile_memory,
     )
+    return replace(restorer, bank=bank)
 
 
 def _look_first(restoration: Restoration) -> Iterator[FirstLook]:

@@ -80,7 +80,7 @@ def _encode(
     noise = folder.noise(partial(find_noise, samples, options.sigma))
     yield NoiseFound(noise)
     working = WorkingValues(samples, noise)
-    price = code_price(working.sigma, beta)
+    price = code_price(bank, "sample", working.sigma, beta)
     coder = TileCoder.of(bank, samples, working, price, options.tile_memory)
     codes = Codes(
         path=(folder.folder / "result.zarr").absolute(),  # other processes work in other folders

@@ -49,15 +49,21 @@ def prepare(restoration: Restoration) -> Generator[RestoreUpdate, None, TileInpa
     levels = np.geomspace(_FIRST_LEVEL * error, _LAST_LEVEL * error, rounds)
     levels = np.maximum(levels, sigma)
 
-    def learn() -> FindBank:
+    def learn(filter_shape: tuple[int, ...] | None = None) -> FindBank:
         filled = [_guess(values, known, errors, levels[-1]) for values, known in tiles]
         return learn_from_arrays(
-            filled, samples, levels[-1], options.seed, restoration.cancellation, LEARNING_SHARE
+            filled,
+            samples,
+            levels[-1],
+            options.seed,
+            restoration.cancellation,
+            LEARNING_SHARE,
+            filter_shape,
         )
 
     bank = yield from restoration.find_bank(learn)
-    return TileInpainter.of(
-        bank,
+    restorer = TileInpainter.of(
+        restoration.find_span(bank, learn),
         samples,
         working,
         sigma,
@@ -67,6 +73,7 @@ def prepare(restoration: Restoration) -> Generator[RestoreUpdate, None, TileInpa
         mean,
         options.tile_memory,
     )
+    return replace(restorer, bank=bank)
 
 
 def _doubt_mask(tiles: Sequence[tuple[Array, Array]]) -> list[Message]:
@@ -228,7 +235,7 @@ def _read_tiles_with_something_known(
     for number, place in enumerate(
         draw_tiles(samples, MAX_TILE_POINTS * samples.n_joint, None, seed)
     ):
-        if number >= AUTO_TILES["lattice"] and tiles:
+        if number >= AUTO_TILES and tiles:
             break
         values, known = _read(samples, working, *place)
         if known.any():

@@ -47,14 +47,14 @@ _PAPER = "napari_scsc.restore.paper"
 METHODS: dict[str, Method] = {
     "scsc": Method(
         summary="groups of similar patches, each with weights of its own",
-        model="lattice",
+        model="patches",
         denoise="napari_scsc.restore.denoise:prepare",
         inpaint="napari_scsc.restore.inpaint:prepare",
         cost="napari_scsc.restore.groups.passes:cost",
     ),
     "scsc-paper": Method(
         summary="the paper's convolutional code, for comparison",
-        model="paper",
+        model="scsc",
         denoise=f"{_PAPER}:prepare_denoising",
         inpaint=f"{_PAPER}:prepare_inpainting",
         cost=f"{_PAPER}:cost",

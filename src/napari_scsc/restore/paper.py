@@ -14,11 +14,10 @@ import numpy as np
 from napari_scsc._types import Array, Region
 from napari_scsc.cancellation import NEVER, Cancellation
 from napari_scsc.data.samples import ImageSamples
-from napari_scsc.learning.models import CODE_PRICE, split_smooth
-from napari_scsc.learning.plan import CODE_TILE_SIDES
+from napari_scsc.learning.models import split_smooth
 from napari_scsc.model.bank import FilterBank
 from napari_scsc.model.scsc import SCSC
-from napari_scsc.model.settings import Weights
+from napari_scsc.model.settings import Constraint, Weights
 from napari_scsc.model.updates import Code
 from napari_scsc.noise.working import WorkingValues
 from napari_scsc.restore.cost import SampleCost, count_tiles_of
@@ -28,7 +27,10 @@ from napari_scsc.restore.restoration import Restoration
 from napari_scsc.run.tile_restorer import TileRestorer
 from napari_scsc.run.updates import RestoreUpdate
 
+# Of a code in noise levels, by what the filters may be. Filters in balls are longer when composed.
+_CODE_PRICES: dict[Constraint, float] = {"orthonormal": 2.75, "ball": 4.0}
 _NOISELESS_PRICE = 0.002  # of the working range: the price of a code where there is no noise
+CODE_TILE_SIDES = {1: 4096, 2: 128, 3: 40}  # by the number of shift axes
 _OVERLAPS = {1: 64, 2: 24, 3: 8}  # of two tiles, by the number of shift axes
 _BYTES_PER_CODE_VALUE = 8 * 4  # two codes, their gradients and spectra
 _TYPICAL_FILTERS = 64
@@ -39,30 +41,32 @@ Preparing = Generator[RestoreUpdate, None, "TileCoder"]
 
 def prepare_denoising(restoration: Restoration) -> Preparing:
     """Denoise by coding: what the filters cannot say in few words is taken for noise."""
-    return (yield from _prepare(restoration, CODE_PRICE * restoration.sigma))
+    return (yield from _prepare(restoration))
 
 
 def prepare_inpainting(restoration: Restoration) -> Preparing:
     """Inpaint by coding what is known; the code says what is not."""
-    price = code_price(restoration.working.sigma)
-    return (yield from _prepare(restoration, code_price(restoration.sigma), price))
+    noiseless = _NOISELESS_PRICE if restoration.working.sigma == 0 else None
+    return (yield from _prepare(restoration, noiseless))
 
 
-def code_price(sigma: float, levels: float | None = None) -> float:
+def code_price(
+    bank: FilterBank, weights: Weights, sigma: float, levels: float | None = None
+) -> float:
     """The beta of so many noise levels, or of what suits, in working values as the level is."""
-    return max((CODE_PRICE if levels is None else levels) * sigma, _NOISELESS_PRICE)
+    if levels is None:
+        levels = _CODE_PRICES[SCSC.from_bank(bank, weights=weights).settings.filters]
+    return max(levels * sigma, _NOISELESS_PRICE)
 
 
-def _prepare(
-    restoration: Restoration, beta: float, learning_price: float | None = None
-) -> Preparing:
+def _prepare(restoration: Restoration, learning_price: float | None = None) -> Preparing:
     bank = yield from restoration.find_bank(lambda: restoration.learn_bank(learning_price))
     weights: Weights = "identity" if restoration.method.model == "ocsc" else "sample"
     return TileCoder.of(
         bank,
         restoration.samples,
         restoration.working,
-        beta,
+        code_price(bank, weights, restoration.sigma),
         restoration.options.tile_memory,
         weights,
         keeps_known=restoration.task == "inpaint" and restoration.noise.sigma == 0,

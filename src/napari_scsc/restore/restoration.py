@@ -44,6 +44,8 @@ from napari_scsc.run.updates import (
     hold_to_one_thread,
 )
 
+_SPAN_FILE = "span.scsc"
+
 FindBank = Generator[RestoreUpdate, None, FilterBank]
 
 
@@ -107,16 +109,50 @@ class Restoration:
             self.folder.keep_bank(bank)
         return bank
 
-    def learn_bank(self, beta: float | None = None) -> FindBank:
+    def find_span(
+        self, bank: FilterBank, learn_own: Callable[[tuple[int, ...] | None], FindBank]
+    ) -> FilterBank:
+        """The filters in whose span the image is restored.
+
+        A bank that was given has directions in which this image is nothing but noise, and lacks
+        some in which it is more. Without the former, and completed by the latter, its span is that
+        of the filters that ``learn_own`` finds in the image, of a given shape or of what suits.
+        """
+        if self.options.bank is None:  # then it is the image's own
+            return bank
+        span = self.folder.bank(_SPAN_FILE) if self.folder else None
+        if span is None:
+            is_of_patches = bank.info.get("learner") == "lattice"
+            # What is on show are the filters that were given: nobody sees these being learned.
+            span = _run_unseen(learn_own(bank.support if is_of_patches else None))
+        if self.folder:
+            self.folder.keep_bank(span, _SPAN_FILE)
+        return span
+
+    def learn_bank(
+        self, beta: float | None = None, filter_shape: tuple[int, ...] | None = None
+    ) -> FindBank:
         """Learn the filters of the method from the image, as ``learn`` does.
 
         ``beta`` is the price of a code in working values, where it does not follow from the noise.
         """
         assert self.method.model is not None
-        options = LearnOptions(seed=self.options.seed, model=self.method.model)
+        options = LearnOptions(
+            seed=self.options.seed, model=self.method.model, filter_shape=filter_shape
+        )
         plan = plan_learning([self.samples], options, noises=[self.noise], beta=beta)
         executor = ThreadExecutor()
         return learn_planned(plan, executor, None, self.cancellation, share=LEARNING_SHARE)
+
+
+def _run_unseen(finding: FindBank) -> FilterBank:
+    """What learning returns, without its updates."""
+    while True:
+        try:
+            next(finding)
+        except StopIteration as end:
+            bank: FilterBank = end.value
+            return bank
 
 
 def start_restoration(

@@ -120,15 +120,15 @@ class PartialFolder:
         write_json(path, noise.to_json())
         return noise
 
-    def bank(self) -> FilterBank | None:
-        """The filters that the run learned."""
-        path = self.folder / "bank.scsc"
+    def bank(self, name: str = "bank.scsc") -> FilterBank | None:
+        """Filters that the run learned."""
+        path = self.folder / name
         return FilterBank.load(path) if path.exists() else None
 
-    def keep_bank(self, bank: FilterBank) -> None:
-        """Keep the filters for a run that goes on."""
-        if not (self.folder / "bank.scsc").exists():
-            bank.save(self.folder / "bank.scsc")
+    def keep_bank(self, bank: FilterBank, name: str = "bank.scsc") -> None:
+        """Keep filters for a run that goes on."""
+        if not (self.folder / name).exists():
+            bank.save(self.folder / name)
 
     def publish(self, made: Path) -> None:
         """Let the result, which is whole, appear under its name."""

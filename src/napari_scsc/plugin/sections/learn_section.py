@@ -25,7 +25,6 @@ _TILES = {"quick": 8, "balanced": 16, "thorough": 64}
 _KNOWN_OF_BANKS = ("n_base", "filter_shape", "n_filters")  # what a bank says itself
 SCSC, PATCHES = "convolutional (SCSC)", "patches (quick)"
 _MODELS = {SCSC: "scsc", PATCHES: "patches"}
-_ENGINE_NAMES = {"scsc": "paper", "patches": "lattice"}  # until learning calls them so too
 # What banks call the model that they were learned with, those of version 0.1 too.
 _LEARNERS = {"scsc": SCSC, "paper": SCSC, "patches": PATCHES, "lattice": PATCHES}
 _FIELDS_OF_SCSC = ("n_filters", "sparsity", "ball")
@@ -122,7 +121,7 @@ class LearnSection(Section):
         continued = bank if self.go_on.value else None
         model = (_model_of(continued) if continued else None) or self.model.value
         options: dict[str, Any] = {
-            "model": _ENGINE_NAMES[_MODELS[model]],
+            "model": _MODELS[model],
             "n_base": self.n_base.value,
             "tiles": _TILES[self.effort.value],
             "passes": self.passes.value,
