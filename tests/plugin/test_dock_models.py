@@ -101,18 +101,18 @@ def test_settings_of_scsc_count_as_changed_for_it_only(make_light_dock, name):
     assert not dock.learn_section.is_changed
 
 
-def test_filters_on_show_are_those_that_restore(make_dock, qtbot):
+def test_denoise_is_given_the_filters_on_show(make_dock, qtbot):
     viewer, dock = make_dock(noisy_cells((48, 48)), name="mine", show=True)
     make_small(dock)
     dock.learn()
     finish(dock)
     learned = dock.bank
-    assert SCSC in dock.learn_section._used.text()
+    assert SCSC in dock.learn_section._about_bank.text()
     press(dock, PATCHES, qtbot)  # a choice for the next time
     assert dock.foot.restore_button.text() == "Denoise"
     qtbot.mouseClick(dock.foot.restore_button, Qt.MouseButton.LeftButton)
     finish(dock)
-    assert dock.bank.id == learned.id
+    assert dock.runner.result.request.bank.id == dock.bank.id == learned.id
     np.testing.assert_array_equal(dock.plots._data.content.filters, learned.filters)
     image = viewer.layers["mine"].data
     expected = quietly(denoise, image, kind="image", quality="fast", bank=learned)
@@ -177,13 +177,13 @@ def test_weights_of_the_tile_are_live_and_a_column_shows_the_filter_it_composes(
     finish(dock)
 
 
-def test_what_restores_is_said_where_there_are_filters_that_fit(make_light_dock):
+def test_filters_are_told_of_where_they_fit(make_light_dock):
     viewer, dock = make_light_dock(noisy_cells(), name="mine")
-    said = dock.learn_section._used
+    said = dock.learn_section._about_bank
     assert said.isHidden()
     dock.bank = FilterBank(np.ones((3, 4, 6), np.float32))
     assert not said.isHidden()
-    assert said.text() == "Restores with 3 filters"
+    assert said.text() == "There are 3 filters"
     viewer.add_image(noisy_cells((6, 48, 48)), name="frames", axis_labels=("t", "y", "x"))
     dock.sources = ["frames"]
     assert said.isHidden()

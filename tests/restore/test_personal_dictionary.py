@@ -92,10 +92,12 @@ def test_first_member_has_the_pixel_in_its_middle_as_far_as_there_is_room(kind, 
                 assert region == slice(start, start + h)
 
 
+@pytest.mark.parametrize("of_patches", [True, False])
 @each_kind
-def test_members_are_the_nearest_patches_of_the_window(kind, shape, span):
-    """With a complete basis, the distance is that of the patches themselves."""
+def test_members_are_the_nearest_patches_of_the_window(kind, shape, span, of_patches):
     x, bank = noise(shape), make_bank(span)
+    if of_patches:  # with a complete basis, distances in it are those of the patches
+        bank = FilterBank(bank.filters, bank.n_joint, info={"learner": "lattice"})
     group = explain_group(x, bank, tuple(n // 2 for n in shape), kind=kind)
     patches = patches_of(x, group)
     distances = np.square(patches - patches[0]).sum(axis=1)

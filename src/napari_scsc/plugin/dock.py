@@ -333,7 +333,7 @@ class Dock(Section):
             name, fits = layer.name, self.filters.fits(source)
         verb = self.task.lower()
         self.learn_section.show_refusal(learn)
-        self.learn_section.show_used(self.bank if fits else None)
+        self.learn_section.show_bank(self.bank if fits else None)
         self.restore_section.show_refusal(restore)
         self.foot.show_restore_button(
             verb.capitalize() if fits else f"Learn and {verb}", name, restore

@@ -29,6 +29,7 @@ from napari_scsc.restore.groups import group_kernels
 from napari_scsc.restore.groups.passes import passes_for
 from napari_scsc.restore.groups.patches import PatchGrid
 
+_LEARNER_OF_PATCHES = "lattice"  # as banks call it
 _NEGLIGIBLE_ENERGY = 1e-6  # of that of the group: what is less cannot be told from rounding
 _NEGLIGIBLE_NOISE = 1e-3  # of the variance of the noise: what the second pass leaves out
 
@@ -84,10 +85,13 @@ def explain_group(
 ) -> PersonalDictionary:
     """Find the group of patches that restores a pixel, and its personal dictionary.
 
-    It is what the second pass of ``denoise`` does with a group, at the qualities balanced and best:
-    the result is the pilot, patches are matched in the same window and by the same distance, and W
-    is found in the same way. The patch is the one with the pixel in its middle, as far as the
-    border of the image allows. Only the window is read.
+    It is what the second pass of ``denoise`` does with a group, at the qualities balanced and best,
+    where the filters are those that patches of the image gave: the result is the pilot, patches are
+    matched in the same window and by the same distance, and W is found in the same way. Other
+    filters ``denoise`` does not leave as they are, for what they cannot say would be lost. Here
+    they stay: whole patches are compared, and W tells what these filters say of the group. The
+    patch is the one with the pixel in its middle, as far as the border of the image allows. Only
+    the window is read.
 
     Parameters
     ----------
@@ -221,7 +225,10 @@ class _Window:
         centred = values - np.nanmean(values)
         centred /= max(float(np.nanmax(np.abs(centred))), np.finfo(np.float64).tiny)
         mixed = basis.project(np.where(missing, 0, centred)).astype(np.float32)
-        coefficients = replace(grid, n_joint=len(mixed)).express(mixed, basis.vectors)
+        if bank.info.get("learner") == _LEARNER_OF_PATCHES:
+            coefficients = replace(grid, n_joint=len(mixed)).express(mixed, basis.vectors)
+        else:
+            coefficients = _all_patches(mixed, self.patch)
         coefficients[broken.ravel()] = np.inf  # further away than any other
         count = min(self.size, int(np.count_nonzero(~broken)))
         before = 3 - len(own)
@@ -233,6 +240,13 @@ class _Window:
             count,
         )
         return np.stack(np.unravel_index(members, grid.places), axis=1)
+
+
+def _all_patches(values: Array, patch: tuple[int, ...]) -> Array:
+    """Patches (places, C * prod(patch)) of values (C, *box)."""
+    windows = sliding_window_view(values, patch, axis=tuple(range(1, values.ndim)))
+    n_places = math.prod(windows.shape[1 : values.ndim])
+    return np.moveaxis(windows, 0, values.ndim - 1).reshape(n_places, -1)
 
 
 def _describe(

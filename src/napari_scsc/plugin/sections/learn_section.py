@@ -57,7 +57,7 @@ class LearnSection(Section):
         self.model = RadioField(
             "model",
             _SENTENCES,
-            "What kind of filters Learn learns. Either kind restores: the filters on show do",
+            "What kind of filters Learn learns. Images can be restored with either kind",
         )
         self.n_base = _count_field("base filters", 1000, "How many base filters to learn (R)")
         self.filter_size = _count_field("filter size", 64, "Pixels along a side of a filter")
@@ -89,7 +89,7 @@ class LearnSection(Section):
         )
         self.model.changed.connect(self._model_changed)
         self.start = self.make_button("Learn", "", self.wanted.emit)
-        self._used = make_label()
+        self._about_bank = make_label()
         self.plots = Plots()
         advanced = Fold(
             "advanced",
@@ -109,10 +109,10 @@ class LearnSection(Section):
             self.effort,
             advanced,
             make_row(self.start),
-            self._used,
+            self._about_bank,
             self.plots,
         )
-        self.show_used(None)
+        self.show_bank(None)
         self._model_changed()
         self._first_values = {name: getattr(self, name).value for name in _FIELDS_THAT_COUNT}
 
@@ -155,13 +155,13 @@ class LearnSection(Section):
         """Let the button be pressed, or say why it cannot be."""
         allow(self.start, "Learn base filters (B) from the ticked layers", refusal)
 
-    def show_used(self, bank: FilterBank | None) -> None:
-        """Say which filters restore; None: they have to be learned first."""
-        self._used.setVisible(bank is not None)
+    def show_bank(self, bank: FilterBank | None) -> None:
+        """Say which filters there are to restore with; None: they have to be learned first."""
+        self._about_bank.setVisible(bank is not None)
         if bank is not None:
             model = _model_of(bank)
             kind = f", {model}" if model else ""
-            self._used.setText(f"Restores with {bank.n_base} filters{kind}")
+            self._about_bank.setText(f"There are {bank.n_base} filters{kind}")
 
     @property
     def is_scsc(self) -> bool:
