@@ -26,7 +26,7 @@ SIZE = 1400, 900
 COLOURS = 256  # of a picture's palette
 FILM, FILM_COLOURS = (1200, 760), 96
 FRAMES = 12  # of the work itself, at most
-PAPER = "the paper's (SCSC)"
+PATCHES = "patches (quick)"  # what Learn does not take unless told
 
 
 def start(_viewer: Any, _dock: Any) -> None:
@@ -36,14 +36,13 @@ def start(_viewer: Any, _dock: Any) -> None:
 def learn_image(viewer: Any, dock: Any) -> None:
     """Half way through learning from an image: the base filters."""
     _open(viewer, "noisy_tissue")
-    dock.effort, dock.passes = "thorough", 40
     _learn_half_way(dock)
 
 
 def learn_video(viewer: Any, dock: Any) -> None:
     """Half way through learning from a video: how far it has come."""
     _open(viewer, "video")
-    dock.model, dock.effort = PAPER, "quick"
+    dock.effort = "quick"
     _learn_half_way(dock)
     dock.plots.tabs.setCurrentWidget(dock.plots.progress)
 
@@ -51,14 +50,14 @@ def learn_video(viewer: Any, dock: Any) -> None:
 def learn_multispectral(viewer: Any, dock: Any) -> None:
     """Half way through learning from a multispectral cube: filters and their spectra."""
     _open(viewer, "multispectral")
-    dock.effort, dock.passes = "thorough", 20
+    dock.model, dock.effort, dock.passes = PATCHES, "thorough", 20
     _learn_half_way(dock)
 
 
 def learn_light_field(viewer: Any, dock: Any) -> None:
     """Half way through learning from a light field: the weights."""
     _open(viewer, "light_field")
-    dock.model, dock.effort = PAPER, "quick"
+    dock.effort = "quick"
     _learn_half_way(dock)
     dock.plots.tabs.setCurrentWidget(dock.plots.weights)
 
@@ -70,12 +69,14 @@ def compare(viewer: Any, dock: Any) -> None:
 
 
 def explain(viewer: Any, dock: Any) -> None:
-    """What made a pixel of a denoised image."""
+    """The patches like the one around a pixel of a denoised image, and their filters."""
     _denoise_with_reference(viewer, dock)
     dock.plots.tabs.setCurrentWidget(dock.plots.explain)
     _process(0.2)
-    dock.explain((132, 107))
+    dock.explain((162, 168))  # on a fibre
     _wait(dock)
+    dock.plots.explain.by_group.click()
+    _process(0.2)
 
 
 def inpaint_before(viewer: Any, dock: Any) -> None:
@@ -259,7 +260,6 @@ def film(folder: Path) -> None:
     _open(viewer, "noisy_tissue")
     _process(1)
     frames, seconds = [_picture_of(viewer)], [2.0]
-    dock.effort = "thorough"
     for work in (dock.learn, dock.denoise):
         work()
         while dock.busy:

@@ -39,7 +39,7 @@ def test_signature_has_every_option_with_its_default(name):
         assert parameters[field.name].kind is inspect.Parameter.KEYWORD_ONLY
 
 
-@pytest.mark.parametrize("name", [*SHARED, *ENCODING, "estimate_noise", "explain"])
+@pytest.mark.parametrize("name", [*SHARED, *ENCODING, "estimate_noise", "explain", "explain_group"])
 def test_docstring_describes_every_parameter(name):
     function = getattr(napari_scsc, name)
     text = inspect.getdoc(function)

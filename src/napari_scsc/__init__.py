@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     )
     from napari_scsc.restore.codes import CodedBlock, Codes, open_codes
     from napari_scsc.restore.explain import Explanation, explain
+    from napari_scsc.restore.personal_dictionary import PersonalDictionary, explain_group
     from napari_scsc.run.partial import Output
     from napari_scsc.run.updates import (
         BlocksDone,
@@ -60,6 +61,7 @@ _HOMES = {
     "Noise": "noise.model",
     "NoiseFound": "run.updates",
     "Output": "run.partial",
+    "PersonalDictionary": "restore.personal_dictionary",
     "RegionRestored": "run.updates",
     "Relative": "model.settings",
     "RestorationWarning": "run.updates",
@@ -74,6 +76,7 @@ _HOMES = {
     "encode": "restore.api",
     "estimate_noise": "restore.api",
     "explain": "restore.explain",
+    "explain_group": "restore.personal_dictionary",
     "general_bank": "model.general_banks",
     "inpaint": "restore.api",
     "iter_denoise": "restore.api",
@@ -118,6 +121,7 @@ __all__ = [
     "Noise",
     "NoiseFound",
     "Output",
+    "PersonalDictionary",
     "RegionRestored",
     "Relative",
     "RestorationWarning",
@@ -132,6 +136,7 @@ __all__ = [
     "encode",
     "estimate_noise",
     "explain",
+    "explain_group",
     "general_bank",
     "inpaint",
     "iter_denoise",

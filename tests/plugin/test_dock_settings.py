@@ -16,19 +16,20 @@ from dock_tools import (
     slow_down,
 )
 from npe2 import PluginManifest
-from qtpy.QtWidgets import QDoubleSpinBox
+from qtpy.QtWidgets import QDoubleSpinBox, QRadioButton
 
 from napari_scsc import FilterBank, inpaint, learn
 from napari_scsc.data.axes import PRESETS
 from napari_scsc.plugin.dock import Dock
 from napari_scsc.plugin.fields import REMEMBERED, Field
+from napari_scsc.plugin.sections.learn_section import PATCHES, SCSC
 
 pytestmark = pytest.mark.screen
 
 FIELDS = {
     "kind": "image",
     "effort": "thorough",
-    "model": "the paper's (SCSC)",
+    "model": PATCHES,
     "n_base": 7,
     "filter_size": 5,
     "n_filters": 9,
@@ -59,6 +60,9 @@ def shown(dock, name):
     if name == "strength":
         (readout,) = field.native.findChildren(QDoubleSpinBox)
         return readout.value()
+    if name == "model":
+        (chosen,) = (b for b in field.native.findChildren(QRadioButton) if b.isChecked())
+        return chosen.text()
     for reader in ("currentText", "isChecked", "value"):
         if hasattr(field.native, reader):
             return getattr(field.native, reader)()
@@ -170,6 +174,15 @@ def test_good_fields_of_a_bad_memory_come_back(make_light_dock, memory):
     memory.write_text(json.dumps({"quality": "perfect", "seed": 5}))
     _, dock = make_light_dock(noisy_cells())
     assert (dock.quality, dock.seed) == ("balanced", 5)
+
+
+@pytest.mark.parametrize("old", ["orthonormal (restores best)", "the paper's (SCSC)"])
+def test_memory_with_an_old_name_of_a_model_begins_with_scsc(make_light_dock, memory, old):
+    memory.parent.mkdir(exist_ok=True)
+    memory.write_text(json.dumps({"model": old, "seed": 5}))
+    _, dock = make_light_dock(noisy_cells())
+    assert (dock.model, dock.seed) == (SCSC, 5)
+    assert not complaints()
 
 
 def test_memory_that_cannot_be_written_does_no_harm(make_light_dock, memory):
@@ -409,7 +422,7 @@ def test_script_of_inpainting(make_light_dock, mask):
 
 def test_script_of_the_model_of_the_paper_learned_and_used(make_light_dock):
     viewer, dock = make_light_dock(noisy_cells((32, 32)), name="mine")
-    dock.model, dock.method = "the paper's (SCSC)", "the paper's code"
+    dock.model, dock.method = SCSC, "the paper's code"
     dock.effort, dock.n_base, dock.n_filters, dock.filter_size = "quick", 3, 6, 5
     dock.ball, dock.sparsity = "l1", 2.0
     dock.learn()

@@ -17,6 +17,7 @@ from napari.layers import Image
 from napari_scsc import denoise, inpaint, learn
 from napari_scsc.data.axes import PRESETS
 from napari_scsc.plugin.layers import guess_axes
+from napari_scsc.plugin.sections.learn_section import PATCHES
 
 pytestmark = pytest.mark.screen
 
@@ -137,7 +138,7 @@ def test_learning_from_several_layers_survives_what_happens_to_them(make_light_d
     viewer, dock = make_light_dock()
     for name, image in zip("abc", images, strict=True):
         viewer.add_image(image, name=name)
-    dock.sources = ["a", "c"]
+    dock.sources, dock.model = ["a", "c"], PATCHES
     dock.learn()
     dock.pause()
     dock.sources = ["b"]

@@ -106,6 +106,14 @@ def test_a_constant_filter_is_called_mean_and_leaves_room_for_the_others(
     assert bar_colours(plots, 1)[1]
 
 
+def test_what_no_filter_explains_leaves_room_for_the_filters(plots, qtbot):
+    """Filters without a constant one leave the local mean, which is nearly all of the value."""
+    plots.show_explanation(make_explanation((20.0, -5.0), value=915.0, rest=900.0))
+    show(plots, qtbot, EXPLAIN)
+    assert lines(plots)["no filter"] == "+900.0"
+    assert plots.explain._scale == 30.0  # of the source
+
+
 def test_the_mean_over_an_axis_is_named(plots, qtbot):
     explanation = make_explanation(position=(3, 4, None), labels=("y", "x", "c"))
     plots.show_explanation(explanation)

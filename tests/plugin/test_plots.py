@@ -357,7 +357,7 @@ def test_clear_forgets(plots, qtbot):
     plots.clear()
     for tab in TABS:
         show(plots, qtbot, tab)
-    assert plots.explain.list.isHidden()
+    assert plots.explain.pages.isHidden()
     assert not plots.filters.picture.image.isVisible()
     assert not plots.weights.picture.image.isVisible()
     assert plots.progress.rows() == []

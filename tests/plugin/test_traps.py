@@ -21,6 +21,7 @@ from napari_scsc import denoise, learn
 from napari_scsc.cancellation import Cancelled
 from napari_scsc.plugin.controller import State
 from napari_scsc.plugin.jobs import PausableCancellation
+from napari_scsc.plugin.sections.learn_section import PATCHES
 
 pytestmark = pytest.mark.screen
 
@@ -208,6 +209,7 @@ def test_restoration_that_waits_for_its_filters_is_of_the_layer_that_was_ticked(
     viewer, dock = make_light_dock(first, name="first")
     viewer.add_image(other, name="other")
     dock.sources, dock.quality, dock.effort = ["first"], "fast", "quick"
+    dock.model = PATCHES
     dock.denoise()
     assert dock.controller.state is State.LEARNING_FIRST
     dock.sources = ["other"]

@@ -39,12 +39,12 @@ class Dock(Section):
 
     kind = Field("source_section", "What the axes mean, or 'guess'.")
     effort = Field("learn_section", "How much is learned from: quick, balanced, thorough.")
-    model = Field("learn_section", "What kind of filters.")
+    model = Field("learn_section", "What kind of filters Learn learns.")
     n_base = Field("learn_section", "R, the number of base filters; 0: what suits the data.")
     filter_size = Field("learn_section", "Pixels along a side of a filter; 0: what suits.")
-    n_filters = Field("learn_section", "K, filters of a sample (the paper's model); 0: what suits")
-    sparsity = Field("learn_section", "beta in noise levels (the paper's model); 0: what suits.")
-    ball = Field("learn_section", "Ball of the weights (the paper's model).")
+    n_filters = Field("learn_section", "K, filters of a tile (SCSC); 0: what suits the data.")
+    sparsity = Field("learn_section", "beta in noise levels (SCSC); 0: what suits.")
+    ball = Field("learn_section", "Ball of the weights (SCSC).")
     passes = Field("learn_section", "How often to go through the tiles.")
     seed = Field("learn_section", "The same seed gives the same result.")
     go_on = Field("learn_section", "Whether learning continues the filters that are there.")
@@ -163,6 +163,8 @@ class Dock(Section):
         self.quality = wishes.quality
         self.plots.rate = wishes.plot_rate
         self.runner.forget()
+        self._explainer.forget()
+        self._explainer.outlines.clear()
         self.bank = None
         self.compare_section.show_result(None)
         self.restore_section.show_noise(None)
@@ -258,6 +260,7 @@ class Dock(Section):
         self.restore_section.strength_moved.connect(lambda: self.attempt(self.runner.preview_again))
         self.plots.layer_wanted.connect(lambda made: _add_layer(self._viewer, made))
         self.plots.explaining_changed.connect(self._link.listen_to_clicks)
+        self.plots.explaining_changed.connect(self._explainer.outlines.set_seen)
 
     # --- the viewer -----------------------------------------------------------------------------
 
@@ -271,12 +274,14 @@ class Dock(Section):
             if self.bank is None:
                 self.filters.take_from(layer)
         self._link.listen_to_clicks(self.plots.explaining)
+        self._explainer.outlines.set_seen(self.plots.explaining)
 
     def _detach(self) -> None:
         """The end: stop the jobs, and listen to nothing any more."""
         if not self._link.attached:
             return
         self._link.detach()
+        self._explainer.outlines.set_seen(False)
         self.stop()
         for timer in self.findChildren(QTimer):
             timer.stop()
@@ -328,6 +333,7 @@ class Dock(Section):
             name, fits = layer.name, self.filters.fits(source)
         verb = self.task.lower()
         self.learn_section.show_refusal(learn)
+        self.learn_section.show_bank(self.bank if fits else None)
         self.restore_section.show_refusal(restore)
         self.foot.show_restore_button(
             verb.capitalize() if fits else f"Learn and {verb}", name, restore

@@ -19,6 +19,7 @@ from napari_scsc.data.image import wrap_image
 from napari_scsc.errors import UserError
 from napari_scsc.io.filenames import format_shape, partial_of
 from napari_scsc.model.bank import FilterBank
+from napari_scsc.noise.model import Noise
 from napari_scsc.plugin import layers
 from napari_scsc.plugin.controller import Ending
 from napari_scsc.plugin.cost import result_bytes
@@ -53,6 +54,8 @@ class ResultLayer:
         Whether it is only about what is in view.
     layer : Image, optional
         The layer, once it was made; it may have left the viewer since.
+    noise : Noise, optional
+        The noise that was taken away, once it is done.
     """
 
     request: RestoreRequest
@@ -60,6 +63,7 @@ class ResultLayer:
     script: str = ""
     is_preview: bool = False
     layer: Image | None = None
+    noise: Noise | None = None
     _before: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def show(self, viewer: Any) -> None:
@@ -77,6 +81,8 @@ class ResultLayer:
         After an error, what a preview had replaced comes back.
         """
         is_done = outcome.ending is Ending.DONE
+        if isinstance(outcome.last, Finished):
+            self.noise = outcome.last.noise
         if is_done and isinstance(self.out, Output) and isinstance(outcome.last, Finished):
             self.layer = self._add(viewer, outcome.last.result)
         if self.layer is None:

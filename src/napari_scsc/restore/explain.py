@@ -18,7 +18,7 @@ from napari_scsc.data.samples import ImageSamples, check_bank
 from napari_scsc.data.scaling import ValueRange
 from napari_scsc.model.bank import FilterBank
 
-_ROUNDING = 1e-6  # of unit length: what filters in single precision may be off
+ROUNDING = 1e-6  # of unit length: what filters in single precision may be off
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +96,9 @@ def explain(
         raise TypeError(f"bank must be a FilterBank, but is a {type(bank).__name__}")
     seen = wrap_image(result)
     meaning = resolve(seen.shape, kind, axes, labels=seen.labels, name=seen.name)
-    image = _unmeasured(seen, meaning)
+    image = wrap_unmeasured(seen, meaning)
     check_bank(bank, image)
-    index = _checked(position, image)
+    index = check_position(position, image)
     place = _Place.of(index, image, bank.support)
     values = place.read(image)
     if np.isnan(values).any():
@@ -129,7 +129,7 @@ def _before(
     seen = wrap_image(source)
     if seen.shape != image.image.shape:
         raise ValueError(f"the source has the shape {seen.shape}, the result {image.image.shape}")
-    values = place.read(_unmeasured(seen, image.axes))
+    values = place.read(wrap_unmeasured(seen, image.axes))
     value = place.value(values)
     return (
         None if math.isnan(value) else value,
@@ -137,12 +137,14 @@ def _before(
     )
 
 
-def _unmeasured(seen: ImageArray, axes: Axes) -> ImageSamples:
+def wrap_unmeasured(seen: ImageArray, axes: Axes) -> ImageSamples:
+    """The samples of an image of which nothing is read yet."""
     # To find the range of its values, all of them would have to be read.
     return ImageSamples(seen, axes, ValueRange())
 
 
-def _checked(position: Sequence[int | None], image: ImageSamples) -> tuple[int | None, ...]:
+def check_position(position: Sequence[int | None], image: ImageSamples) -> tuple[int | None, ...]:
+    """The position, if it is one of the image."""
     labels, shape = image.axes.labels, image.image.shape
     if len(position) != len(shape):
         raise ValueError(
@@ -203,7 +205,7 @@ class _Place:
         patches = np.moveaxis(windows, range(n_joint), range(n_shift, n_shift + n_joint))
         filters = bank.filters.astype(np.float64)
         flat = filters.reshape(bank.n_base, -1)
-        coefficients = patches.reshape(-1, flat.shape[1]) @ _pseudo_inverse(flat)  # (n, R)
+        coefficients = patches.reshape(-1, flat.shape[1]) @ pseudo_inverse(flat)  # (n, R)
 
         own = filters[(slice(None), *self.joint)]
         own = own.mean(axis=tuple(range(1, own.ndim - n_shift)))  # (R, *support)
@@ -214,8 +216,11 @@ class _Place:
         return np.asarray(parts / len(coefficients))
 
 
-def _pseudo_inverse(filters: Array) -> Array:
+def is_orthonormal(filters: Array) -> bool:
+    """Whether filters (R, M) are orthonormal, but for rounding."""
+    return np.allclose(filters @ filters.T, np.eye(len(filters)), rtol=0, atol=ROUNDING)
+
+
+def pseudo_inverse(filters: Array) -> Array:
     """(M, R) for filters (R, M): a patch times it are its coefficients of the least error."""
-    if np.allclose(filters @ filters.T, np.eye(len(filters)), rtol=0, atol=_ROUNDING):
-        return filters.T
-    return np.linalg.pinv(filters, rcond=_ROUNDING)
+    return filters.T if is_orthonormal(filters) else np.linalg.pinv(filters, rcond=ROUNDING)

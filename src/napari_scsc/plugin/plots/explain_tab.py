@@ -1,4 +1,4 @@
-"""Which base filters made one pixel."""
+"""What made one pixel: the base filters, and the group of patches like the one around it."""
 
 from __future__ import annotations
 
@@ -10,9 +10,13 @@ from qtpy.QtGui import QHideEvent, QIcon, QPalette, QPixmap, QShowEvent
 from qtpy.QtWidgets import (
     QAbstractItemView,
     QFrame,
+    QHBoxLayout,
     QHeaderView,
+    QRadioButton,
+    QStackedWidget,
     QTreeWidget,
     QTreeWidgetItem,
+    QWidget,
 )
 
 from napari_scsc._types import LayerData
@@ -25,6 +29,7 @@ from napari_scsc.plugin.plots.explanation_lines import (
     rest_before,
     scale_of,
 )
+from napari_scsc.plugin.plots.group_view import GroupView, group_layer, group_table
 from napari_scsc.plugin.plots.plot_content import PlotContent, place_text
 from napari_scsc.plugin.plots.plot_export import Table
 from napari_scsc.plugin.plots.plot_tab import PlotTab
@@ -32,10 +37,11 @@ from napari_scsc.plugin.plots.plot_widgets import TextLine
 
 if TYPE_CHECKING:
     from napari_scsc.restore.explain import Explanation
+    from napari_scsc.restore.personal_dictionary import PersonalDictionary
 
 _HINT = (
     "Once there are filters, click a pixel of the image while this tab is open to see which of "
-    "them made it."
+    "them made it, and which patches are like the one around it."
 )
 _NO_PICTURES = "The filters have changed since: click again to see them."
 _SIDE = 24  # pixels of a filter's picture
@@ -43,16 +49,22 @@ _NAMES, _AMOUNTS = 0, 2  # columns, on both sides of the bars
 
 
 class ExplainTab(PlotTab):
-    """The pixel, the few filters that matter with what they add, and all others in one line."""
+    """The pixel, and one of two pages on what made it.
+
+    One has the few filters that matter with what they add, and all others in one line; the other
+    the personal dictionary of the group of patches like the one around the pixel.
+    """
 
     title = "Explain"
-    tip = "Which base filters made a pixel"
+    tip = "What made a pixel: base filters, and patches like the one around it"
     is_picture = False
     seen = Signal(bool)  # the tab appeared on the screen, or went
+    turned = Signal()  # another page is to be seen
 
     def __init__(self) -> None:
         super().__init__()
         self._explanation: Explanation | None = None
+        self._group: PersonalDictionary | None = None
         self._of: PlotContent | None = None  # with whose filters it was explained
         self._lines: list[ExplanationLine] = []
         self._scale = 1.0
@@ -61,12 +73,38 @@ class ExplainTab(PlotTab):
         self.bars = ExplanationBars(self.list)
         self.text = TextLine(lines=2)
         self._set_up_list()
+        parts = QWidget()
+        column = theme.column(parts)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addWidget(self.list, 1)
+        column.addWidget(self.text)
+        self.group = GroupView()
+        self.pages = QStackedWidget()
+        self.pages.addWidget(parts)
+        self.pages.addWidget(self.group)
+        self.choice = QWidget()
+        self.by_filters, self.by_group = QRadioButton("base filters"), QRadioButton("its group")
+        self._set_up_choice()
         layout = theme.column(self)
         layout.addWidget(self.headline)
-        layout.addWidget(self.list, 1)
-        layout.addWidget(self.text)
-        layout.addStretch()  # while the list is hidden, the hint stays at the top
+        layout.addWidget(self.choice)
+        layout.addWidget(self.pages, 1)
+        layout.addStretch()  # while the pages are hidden, the hint stays at the top
         self.draw(None, ())
+
+    def _set_up_choice(self) -> None:
+        self.by_filters.setToolTip("What each base filter adds to the pixel")
+        self.by_group.setToolTip(
+            "The patches like the one around the pixel, outlined in the image, and the filters "
+            "D = B W that this group mixes for itself"
+        )
+        self.by_filters.setChecked(True)
+        row = QHBoxLayout(self.choice)
+        row.setContentsMargins(0, 0, 0, 0)
+        for button in (self.by_filters, self.by_group):
+            row.addWidget(button)
+        row.addStretch()
+        self.by_group.toggled.connect(self._turn_page)
 
     def _set_up_list(self) -> None:
         view = self.list
@@ -91,15 +129,27 @@ class ExplainTab(PlotTab):
         view.itemEntered.connect(self._point)
         view.currentItemChanged.connect(self._show_chosen)
 
-    def explain(self, explanation: Explanation | None, content: PlotContent | None) -> None:
+    def _turn_page(self, to_group: bool) -> None:
+        self.pages.setCurrentWidget(self.group if to_group else self.pages.widget(0))
+        self.is_picture = to_group
+        self.turned.emit()
+
+    def explain(
+        self,
+        explanation: Explanation | None,
+        content: PlotContent | None,
+        group: PersonalDictionary | None = None,
+    ) -> None:
         """Take what is to be drawn, and the content with whose filters it was explained."""
-        self._explanation, self._of = explanation, content
+        self._explanation, self._of, self._group = explanation, content, group
+        if group is None:
+            self.by_filters.setChecked(True)
 
     def draw(self, content: PlotContent | None, index: tuple[int, ...]) -> None:
         """Show the pixel, with pictures of its filters at that position of their other axes."""
         explanation = self._explanation
-        self.list.setVisible(explanation is not None)
-        self.text.setVisible(explanation is not None)
+        self.pages.setVisible(explanation is not None)
+        self.choice.setVisible(self._group is not None)
         if explanation is None:
             self.headline.say(_HINT)
             return
@@ -112,6 +162,8 @@ class ExplainTab(PlotTab):
         else:
             self.headline.say(headline, _NO_PICTURES)
             self._fill_list(None, index)
+        if self._group is not None:
+            self.group.draw(self._group, index)
 
     def _fill_list(self, content: PlotContent | None, index: tuple[int, ...]) -> None:
         self.bars.show_lines(self._lines, self._scale)
@@ -151,8 +203,15 @@ class ExplainTab(PlotTab):
         """Whether no pixel was explained yet."""
         return self._explanation is None
 
+    @property
+    def _shown_group(self) -> PersonalDictionary | None:
+        """The group, if its page is to be seen."""
+        return self._group if self.by_group.isChecked() else None
+
     def table(self, content: PlotContent | None) -> Table:
         """One row a filter, the largest part first; then what they do not explain, and the sum."""
+        if self._shown_group is not None:
+            return group_table(self._shown_group)
         explanation = self._explanation
         assert explanation is not None
         nothing: list[float | str] = [""] * len(explanation.filters)
@@ -173,11 +232,15 @@ class ExplainTab(PlotTab):
 
     def no_layer(self, content: PlotContent | None) -> str:
         """Why there is no layer."""
-        return "An explanation cannot be a layer: save it as a picture or a table"
+        if self._shown_group is None or self._of is None:
+            return "An explanation cannot be a layer: save it as a picture or a table"
+        return "" if len(self._shown_group.powers) else "The group has no filters"
 
     def layer(self, content: PlotContent | None) -> LayerData:
-        """There is none."""
-        raise ValueError(self.no_layer(content))
+        """The filters of the group."""
+        if self._shown_group is None or self._of is None:
+            raise ValueError(self.no_layer(content))
+        return group_layer(self._shown_group, [label or "y" for label in self._of.labels])
 
     def recolour(self, palette: QPalette) -> None:
         """Take the colours of the window."""
@@ -186,6 +249,7 @@ class ExplainTab(PlotTab):
         colours.setColor(QPalette.ColorRole.Base, palette.color(QPalette.ColorRole.Window))
         colours.setColor(QPalette.ColorRole.Text, palette.color(QPalette.ColorRole.WindowText))
         self.list.setPalette(colours)
+        self.group.recolour(palette)
 
     def showEvent(self, event: QShowEvent | None) -> None:
         """Tell that somebody looks."""

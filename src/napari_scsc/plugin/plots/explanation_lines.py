@@ -32,7 +32,8 @@ class ExplanationLine:
     number : int or None
         That of the filter, if it is one.
     mean : bool
-        Whether it is a constant filter.
+        Whether it is a constant filter, or what no filter explains: filters without a constant one
+        among them leave the local mean.
     """
 
     name: str
@@ -62,7 +63,9 @@ def lines_of(explanation: Explanation, content: PlotContent | None) -> list[Expl
         )
     if abs(explanation.rest) > _NOTHING * scale_of(lines):
         lines.append(
-            ExplanationLine("no filter", float(explanation.rest), rest_before(explanation))
+            ExplanationLine(
+                "no filter", float(explanation.rest), rest_before(explanation), mean=True
+            )
         )
     return lines
 
@@ -87,7 +90,7 @@ def _of_filter(
 def scale_of(lines: list[ExplanationLine]) -> float:
     """What a full bar stands for.
 
-    A constant filter adds nearly all of the value: it does not count if there are others, which
+    The local mean is nearly all of the value: it does not count if there are other lines, which
     could not be seen beside it.
     """
     detail = [line for line in lines if not line.mean]

@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pyqtgraph as pg
 from qtpy.QtCore import Qt
 from qtpy.QtGui import QPalette
 from qtpy.QtWidgets import QSizePolicy
 
-from napari_scsc._types import Array, LayerData
-from napari_scsc.data.rgb_pictures import diverging
+from napari_scsc._types import LayerData
 from napari_scsc.plugin.plots import plot_theme as theme
 from napari_scsc.plugin.plots.axis_sliders import AxisSliders
-from napari_scsc.plugin.plots.plot_content import (
-    PlotContent,
-    arrange,
-    columns_of,
-    largest_of,
-    place_text,
-)
+from napari_scsc.plugin.plots.filter_mosaic import FilterMosaic
+from napari_scsc.plugin.plots.plot_content import PlotContent, largest_of, place_text
 from napari_scsc.plugin.plots.plot_export import Table, layer_data
 from napari_scsc.plugin.plots.plot_tab import PlotTab
-from napari_scsc.plugin.plots.plot_widgets import ColourBar, Picture, TextLine
+from napari_scsc.plugin.plots.plot_widgets import ColourBar, TextLine
 
 
 class FilterTab(PlotTab):
@@ -35,10 +27,9 @@ class FilterTab(PlotTab):
     def __init__(self) -> None:
         super().__init__()
         self._content: PlotContent | None = None
-        self._tiles: Array = np.zeros((1, 1, 1))
         self._chosen = (0, 0, 0)  # filter, y, x
-        self.picture = Picture("Base filters B")
-        self.picture.pointed.connect(self._point)
+        self.picture = FilterMosaic("Base filters B")
+        self.picture.over.connect(self._point)
         self.picture.stepped.connect(self._step)
         self.positions = AxisSliders()
         self.scale = ColourBar("Each filter has its own scale: this is that of the outlined one")
@@ -71,48 +62,28 @@ class FilterTab(PlotTab):
             self.picture.clear()
             self.text.say("The base filters appear here while they are learned.")
             return
-        here: tuple[Any, ...] = (slice(None), *index)
-        self._tiles = content.filters[here]
-        scales = largest_of(content.filters).reshape(-1, 1, 1)
-        colours = diverging(self._tiles / scales, 1.0)
-        picture = arrange(colours, theme.SEPARATOR)
-        self.picture.show_picture(_without_rest(picture, self._tiles.shape))
+        self.picture.show_filters(content.filters, index)
         self._show_chosen()
 
-    def _point(self, row: int, column: int) -> None:
-        """The mouse is over a pixel of the mosaic."""
-        if self._content is None:
-            return
-        count, height, width = self._tiles.shape
-        (down, y), (right, x) = divmod(row, height + 1), divmod(column, width + 1)
-        chosen = down * columns_of(*self._tiles.shape) + right
-        # The first pixel of each cell is the line between filters.
-        if x > 0 and y > 0 and chosen < count:
-            self._chosen = (chosen, y - 1, x - 1)
-            self._show_chosen()
+    def _point(self, number: int, y: int, x: int) -> None:
+        """The mouse is over a pixel of a filter."""
+        self._chosen = (number, y, x)
+        self._show_chosen()
 
     def _step(self, down: int, right: int) -> None:
         """Choose a neighbour of the chosen filter."""
         one, y, x = self._chosen
-        target = one + right + down * columns_of(*self._tiles.shape)
-        if 0 <= target < len(self._tiles):
-            self._chosen = (target, y, x)
-            self._show_chosen()
+        self._point(self.picture.neighbour(one, down, right), y, x)
 
     def _show_chosen(self) -> None:
         if self._content is None:
             return
-        one, y, x = (min(i, n - 1) for i, n in zip(self._chosen, self._tiles.shape, strict=True))
-        _, height, width = self._tiles.shape
-        down, right = divmod(one, columns_of(*self._tiles.shape))
-        self.picture.outline(
-            right * (width + 1), down * (height + 1), width + 2, height + 2, inset=0.5
-        )
+        tiles = self.picture.tiles
+        one, y, x = (min(i, n - 1) for i, n in zip(self._chosen, tiles.shape, strict=True))
+        self.picture.outline_filter(one)
         self.scale.set_limit(float(largest_of(self._content.filters[one : one + 1])[0]))
         place = (*self.positions.index, y, x)
-        self.text.say(
-            f"B {one}, {place_text(self._content.labels, place)}: {self._tiles[one, y, x]:.3g}"
-        )
+        self.text.say(f"B {one}, {place_text(self._content.labels, place)}: {tiles[one, y, x]:.3g}")
         if self._content.spectral:
             spectrum = self._content.filters[one, :, *place[1:]]
             self._spectrum.setData(np.arange(len(spectrum)), spectrum)
@@ -148,13 +119,3 @@ class FilterTab(PlotTab):
         self._spectrum.setPen(pg.mkPen(theme.accent(palette)))
         self._zero.setPen(pg.mkPen(faint))
         self._here.setPen(pg.mkPen(faint, style=Qt.PenStyle.DashLine))
-
-
-def _without_rest(picture: Array, shape: tuple[int, ...]) -> Array:
-    """RGB -> RGBA, in which the room that the last row of tiles leaves can be seen through."""
-    count, height, width = shape
-    rest = count % columns_of(count, height, width)
-    out = np.dstack([picture, np.full(picture.shape[:2], 255, np.uint8)])
-    if rest:
-        out[-height - 1 :, rest * (width + 1) + 1 :, 3] = 0
-    return out

@@ -81,11 +81,7 @@ class PlotContent:
 
     def mosaic(self) -> Array:
         """(*others, y, x) float32: all filters, each over its largest magnitude."""
-        scales = largest_of(self.filters).reshape(-1, *[1] * (self.filters.ndim - 1))
-        tiles = np.moveaxis(self.filters / scales, 0, -3).astype(np.float32)
-        others, (count, height, width) = tiles.shape[:-3], tiles.shape[-3:]
-        pictures = [arrange(one, 0) for one in tiles.reshape(-1, count, height, width)]
-        return np.stack(pictures).reshape(*others, *pictures[0].shape)
+        return mosaic_of(self.filters)
 
 
 class ColumnRanking:
@@ -216,7 +212,35 @@ def arrange(tiles: Array, fill: int) -> Array:
     return out
 
 
+def mosaic_of(filters: Array) -> Array:
+    """(R, *others, y, x) -> (*others, y, x) float32, each filter over its largest magnitude."""
+    scales = largest_of(filters).reshape(-1, *[1] * (filters.ndim - 1))
+    tiles = np.moveaxis(filters / scales, 0, -3).astype(np.float32)
+    others, (count, height, width) = tiles.shape[:-3], tiles.shape[-3:]
+    pictures = [arrange(one, 0) for one in tiles.reshape(-1, count, height, width)]
+    return np.stack(pictures).reshape(*others, *pictures[0].shape)
+
+
 def place_text(labels: Sequence[str], place: Sequence[int | None]) -> str:
     """Say where something is, such as "y 34, x 50, mean of c"."""
     pairs = [(label, i) for label, i in zip(labels, place, strict=True) if label]
     return ", ".join(f"mean of {label}" if i is None else f"{label} {i}" for label, i in pairs)
+
+
+def sum_of_filters(column: Array, terms: int = 3) -> str:
+    """The largest terms of a column of W, such as "0.83 B 3 - 0.31 B 7"."""
+    sizes = np.abs(column)
+    order = np.argsort(-sizes, kind="stable")
+    # What is a hundredth of the largest cannot be seen in the composed filter.
+    largest = [int(r) for r in order if sizes[r] > 0.01 * sizes[order[0]]]
+    if not largest:
+        return "0"
+    first, *others = largest[:terms]
+    text = f"{column[first]:.2g}_B_{first}"
+    for r in others:
+        # A hyphen would let a line end after it.
+        sign = "\N{MINUS SIGN}" if column[r] < 0 else "+"
+        text += f" {sign}_{abs(column[r]):.2g}_B_{r}"
+    if len(largest) > terms:
+        text += " +_\N{HORIZONTAL ELLIPSIS}"
+    return text.replace("_", "\N{NO-BREAK SPACE}")  # lines break between terms

@@ -27,6 +27,7 @@ from napari_scsc.plugin.plots.weight_tab import WeightTab
 
 if TYPE_CHECKING:
     from napari_scsc.restore.explain import Explanation
+    from napari_scsc.restore.personal_dictionary import PersonalDictionary
 
 
 class Plots(QWidget):
@@ -86,6 +87,7 @@ class Plots(QWidget):
         self.tabs.currentChanged.connect(self._tab_changed)
         self.filters.positions.moved.connect(self._turn)
         self.explain.seen.connect(self.explaining_changed)
+        self.explain.turned.connect(self._show_buttons)
         self.buttons.to_layer.clicked.connect(self._send)
         self.buttons.save.clicked.connect(self._save)
         self._recolour()
@@ -145,9 +147,14 @@ class Plots(QWidget):
             self._data.take(PlottedBank(filters, weights))
         self.set_axes(n_joint, labels)
 
-    def show_explanation(self, explanation: Explanation | None) -> None:
-        """Show which of the filters now shown made a pixel; None: how to choose one."""
-        self.explain.explain(explanation, self._data.content)
+    def show_explanation(
+        self, explanation: Explanation | None, group: PersonalDictionary | None = None
+    ) -> None:
+        """Show which of the filters now shown made a pixel; None: how to choose one.
+
+        With ``group``, also the personal dictionary of the patches like the one around it.
+        """
+        self.explain.explain(explanation, self._data.content, group)
         self._renew((self.explain,))
 
     def clear(self) -> None:

@@ -8,7 +8,7 @@ from qtpy.QtWidgets import QHBoxLayout
 
 from napari_scsc._types import Array, LayerData
 from napari_scsc.data.rgb_pictures import diverging
-from napari_scsc.plugin.plots.plot_content import PlotContent, largest_of
+from napari_scsc.plugin.plots.plot_content import PlotContent, largest_of, sum_of_filters
 from napari_scsc.plugin.plots.plot_export import Table, layer_data
 from napari_scsc.plugin.plots.plot_tab import PlotTab
 from napari_scsc.plugin.plots.plot_theme import column
@@ -85,7 +85,7 @@ class WeightTab(PlotTab):
         self.composed.show_picture(diverging(composed[self._index], largest_of(composed[None])[0]))
         self.text.say(
             f"B {r} \N{MULTIPLICATION SIGN} column {k}: {weights[r, k]:.2g}",
-            f"D {k} = {_sum_of_filters(weights[:, k])}",
+            f"D {k} = {sum_of_filters(weights[:, k])}",
         )
 
     def is_empty(self, content: PlotContent | None) -> bool:
@@ -119,20 +119,3 @@ class WeightTab(PlotTab):
 def _limit(weights: Array) -> float:
     """What full colour stands for."""
     return float(np.abs(weights).max(initial=0))
-
-
-def _sum_of_filters(column: Array, terms: int = 3) -> str:
-    """The largest terms of a column of W, such as "0.83 B 3 - 0.31 B 7"."""
-    sizes = np.abs(column)
-    order = np.argsort(-sizes, kind="stable")
-    # What is a hundredth of the largest cannot be seen in the composed filter.
-    largest = [int(r) for r in order if sizes[r] > 0.01 * sizes[order[0]]]
-    if not largest:
-        return "0"
-    first, *others = largest[:terms]
-    text = f"{column[first]:.2g}_B_{first}"
-    for r in others:
-        text += f" {'-' if column[r] < 0 else '+'}_{abs(column[r]):.2g}_B_{r}"
-    if len(largest) > terms:
-        text += " +_\N{HORIZONTAL ELLIPSIS}"
-    return text.replace("_", "\N{NO-BREAK SPACE}")  # lines break between terms

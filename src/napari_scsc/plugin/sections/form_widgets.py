@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from magicgui.widgets import CheckBox, ComboBox, FloatSpinBox
-from qtpy.QtCore import Qt, Signal
+from qtpy.QtCore import QObject, Qt, Signal
 from qtpy.QtWidgets import (
     QAbstractSpinBox,
+    QButtonGroup,
     QComboBox,
     QFormLayout,
     QHBoxLayout,
     QLabel,
     QPushButton,
+    QRadioButton,
     QSizePolicy,
     QSlider,
     QToolButton,
@@ -112,6 +114,59 @@ def make_number_field(name: str, most: float, at_zero: str, tip: str) -> FloatSp
     box.setStepType(QAbstractSpinBox.StepType.AdaptiveDecimalStepType)
     box.setSpecialValueText(at_zero)
     return field
+
+
+class RadioField(QObject):
+    """One of a few choices, all of them in sight; ``sentence`` is a label on the chosen one.
+
+    Used as a field of magicgui is, whose own radio buttons are drawn into a frame.
+
+    Parameters
+    ----------
+    label : str
+        What is chosen.
+    sentences : mapping of str to str
+        The choices, the first one chosen at first, and what is to be said of each.
+    tooltip : str
+        What it is good for.
+    """
+
+    changed = Signal(str)
+
+    def __init__(self, label: str, sentences: Mapping[str, str], tooltip: str) -> None:
+        super().__init__()
+        self.label, self.tooltip, self.choices = label, tooltip, tuple(sentences)
+        self.native = QWidget()
+        self.sentence = make_label()
+        self._sentences = sentences
+        self._buttons = {name: QRadioButton(name) for name in sentences}
+        self._group = QButtonGroup(self.native)
+        column = QVBoxLayout(self.native)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(4)
+        for name, button in self._buttons.items():
+            button.setToolTip(sentences[name])
+            button.setAccessibleDescription(sentences[name])
+            button.toggled.connect(self._toggled)
+            self._group.addButton(button)
+            column.addWidget(button)
+        self.value = self.choices[0]
+
+    @property
+    def value(self) -> str:
+        """The name of what is chosen."""
+        return next(name for name, button in self._buttons.items() if button.isChecked())
+
+    @value.setter
+    def value(self, name: str) -> None:
+        if name not in self.choices:
+            raise ValueError(f"{name!r} is no {self.label}: there are {', '.join(self.choices)}")
+        self._buttons[name].setChecked(True)
+
+    def _toggled(self, is_chosen: bool) -> None:
+        if is_chosen:
+            self.sentence.setText(self._sentences[self.value])
+            self.changed.emit(self.value)
 
 
 class LayerChoice:

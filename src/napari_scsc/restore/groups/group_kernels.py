@@ -158,7 +158,7 @@ def _directions(q: Array, negligible: float) -> Array:
     return w
 
 
-_directions = kernels.compile_all(directions=_directions).directions
+directions = kernels.compile_all(directions=_directions).directions
 
 
 def _wiener(
@@ -198,9 +198,9 @@ def _wiener(
         largest = (q * q).sum()
         if largest * _IMPRECISE > sigma**2:
             # Beside such energies, single precision cannot tell those of the noise's size.
-            w = _directions(q.astype(np.float64), negligible).astype(noisy.dtype)
+            w = directions(q.astype(np.float64), negligible).astype(noisy.dtype)
         else:
-            w = _directions(q, negligible)
+            w = directions(q, negligible)
         power = (q @ w.T) ** 2
         share = power / (power + noise)
         estimate = (share * (x @ w.T)) @ w
