@@ -88,7 +88,7 @@ WRONG = {
     "JSON and values": (("denoise", "cells.tif", "-o", "-", "--json"), 2, "--json"),
     "no file for filters": (("learn", "cells.tif", "-o", "new.tif"), 2, ".scsc"),
     "unequal images": (("learn", "cells.tif", "many.npy", "-o", "new.scsc"), 1, "many.npy"),
-    "paper only": (("learn", "cells.tif", "-o", "new.scsc", "--beta", "1"), 1, "--model paper"),
+    "scsc only": (("learn", "cells.tif", "-o", "new.scsc", "--beta", "1"), 1, "--model scsc"),
     "too many filters": (
         ("learn", "cells.tif", "-o", "new.scsc", "--n-base", "9999"),
         1,

@@ -94,10 +94,10 @@ def test_denoising_that_was_stopped_goes_on_to_the_same_bits(folder, many_blocks
 
 
 @on_posix
-@pytest.mark.parametrize("model", ["lattice", "paper"])
+@pytest.mark.parametrize("model", ["patches", "scsc"])
 def test_learning_that_was_stopped_goes_on_to_the_same_bits(folder, model):
     options = ("cells.tif", "--passes", 60, "--model", model, "--size", 5, "--n-base", 4)
-    if model == "paper":
+    if model == "scsc":
         options = (*options[:2], 6, *options[3:], "--n-filters", 6)
     process = start("learn", *options, "-o", "new.scsc")
     said = interrupt(process, Path("new.scsc.partial").exists)

@@ -30,8 +30,8 @@ from napari_scsc.run.executors import ClusterExecutor
 from napari_scsc.run.updates import Finished, NoiseFound, TileLearned
 
 MODELS = {
-    "lattice": {"model": "lattice"},
-    "paper": {"model": "paper", "n_base": 3, "n_filters": 5, "filter_shape": (5, 5)},
+    "patches": {"model": "patches"},
+    "scsc": {"model": "scsc", "n_base": 3, "n_filters": 5, "filter_shape": (5, 5)},
 }
 
 
@@ -285,7 +285,7 @@ def test_history_of_the_lattice_does_not_depend_on_the_batch():
 def test_samples_of_a_batch_have_the_same_filters():
     updates = [
         u.sample
-        for u in iter_learn([noisy()], batch=4, **MODELS["paper"])
+        for u in iter_learn([noisy()], batch=4, **MODELS["scsc"])
         if isinstance(u, TileLearned)
     ]
     assert updates[3].B.tobytes() != updates[4].B.tobytes()
@@ -429,7 +429,7 @@ def test_file_that_is_no_checkpoint_is_refused(tmp_path):
     with pytest.raises(FileFormatError, match="'request' is missing"):
         iter_learn([noisy()], **options)
     path.unlink()
-    learn([noisy()], checkpoint=path, **MODELS["paper"])
+    learn([noisy()], checkpoint=path, **MODELS["scsc"])
     with pytest.raises(FileFormatError, match="not a napari-scsc lattice checkpoint"):
         iter_learn([noisy()], **options)
 
@@ -643,7 +643,7 @@ def test_killed_worker_changes_nothing(model, layout, client, tmp_path):
 
 @pytest.mark.slow
 def test_run_on_a_cluster_can_be_resumed_elsewhere(client, tmp_path):
-    options = {**MODELS["paper"], "batch": 3, "passes": 2}
+    options = {**MODELS["scsc"], "batch": 3, "passes": 2}
     whole = learn([noisy()], n_jobs=1, **options)
     options |= {"checkpoint": tmp_path / "a", "every": 6, "resume": True}
     stop_after(8, [noisy()], **options)

@@ -19,7 +19,13 @@ from napari_scsc.cancellation import Cancellation
 from napari_scsc.data.samples import ImageSamples
 from napari_scsc.errors import Remedy, RunInterrupted, UserError
 from napari_scsc.learning.checkpoint import Checkpoint, LearningState
-from napari_scsc.learning.models import MODELS, LatticeModel, LearningValues, noise_level
+from napari_scsc.learning.models import (
+    MODELS,
+    LatticeModel,
+    LearningValues,
+    missing_in,
+    noise_level,
+)
 from napari_scsc.learning.plan import LearnPlan
 from napari_scsc.learning.sampler import read_ahead, read_tiles
 from napari_scsc.model.bank import FilterBank
@@ -224,7 +230,11 @@ def _find_noise(
 def _begin(plan: LearnPlan, noises: list[Noise], first: list[_FirstTile]) -> LearningState:
     working = [WorkingValues(s, n) for s, n in zip(plan.images, noises, strict=True)]
     to_learning = LearningValues.of_images(working)
-    tiles = [to_learning[t.image](t.values) for t in first if t.is_usable]
+    tiles = [
+        np.where(missing_in(t.values), np.float32(np.nan), to_learning[t.image](t.values))
+        for t in first
+        if t.is_usable
+    ]
     model = MODELS[plan.options.model].begin(plan, tiles, noise_level(working[0]))
     return LearningState(model, noises, _peak_of(tiles))
 

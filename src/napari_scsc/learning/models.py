@@ -82,7 +82,7 @@ class LearnableModel(ABC):
     @classmethod
     @abstractmethod
     def begin(cls, plan: LearnPlan, tiles: list[Array], sigma: float) -> LearnableModel:
-        """Begin, judging by the first tiles (C, *shift) in learning values."""
+        """Begin, judging by the first tiles (C, *shift) in learning values, NaN where missing."""
 
     @classmethod
     @abstractmethod
@@ -115,10 +115,11 @@ class LearnableModel(ABC):
 
 
 def _is_known_somewhere(tile: Array) -> bool:
-    return bool((~_missing_in(tile)).any())
+    return bool((~missing_in(tile)).any())
 
 
-def _missing_in(tile: Array) -> Array:
+def missing_in(tile: Array) -> Array:
+    """Where values of a tile are missing: masked, or not finite."""
     return np.asarray(np.ma.getmaskarray(tile) | ~np.isfinite(np.ma.getdata(tile)))
 
 
@@ -270,7 +271,7 @@ class ConvolutionalModel(LearnableModel):
 
     @classmethod
     def begin(cls, plan: LearnPlan, tiles: list[Array], sigma: float) -> ConvolutionalModel:
-        """Begin; of the tiles, only the noise counts."""
+        """Begin where patches of the tiles vary most."""
         options, joint = plan.options, plan.images[0].joint
         shape = options.filter_shape or code_filter_shape(plan.shortest_tile)
         identity = cls.weights == "identity"
@@ -373,7 +374,7 @@ def _split_tile(
     """
     values, known = to_learning(tile), None
     if has_mask:
-        known = ~_missing_in(tile)
+        known = ~missing_in(tile)
         values = np.where(known, values, 0).astype(np.float32)
     _, detail, _ = split_smooth(values, known)
     if longest is None:
@@ -411,17 +412,20 @@ def _first_filters(
     stands above noise they would never be used. Random are those that the tiles do not decide.
     """
     random = np.random.default_rng([seed, 0]).standard_normal((n_base, *shape))
-    details = [split_smooth(tile, None)[1] for tile in tiles if np.isfinite(tile).all()]
-    if details:
-        mixtures = mixtures_above_noise(details, sigma)
-        n_mixed, support = len(mixtures), shape[n_joint:]
-        most = n_mixed * math.prod(support)
-        learner = LatticeSCSC(min(n_mixed + n_base, most), support, 1, sigma=sigma, seed=seed)
-        learner.fit([np.tensordot(mixtures, detail, axes=1) for detail in details])
-        lively = learner.bank.filters[n_mixed:]  # without the constants
-        random[: len(lively)] = _unmix_filters(lively, mixtures, shape[:n_joint])
-        rows = random.reshape(n_base, -1)
-        rows[len(lively) :] -= (rows[len(lively) :] @ rows[: len(lively)].T) @ rows[: len(lively)]
+    details = []
+    for tile in tiles:
+        known = np.isfinite(tile)
+        details.append(split_smooth(np.where(known, tile, 0).astype(np.float32), known)[1])
+    mixtures = mixtures_above_noise(details, sigma)
+    n_mixed, support = len(mixtures), shape[n_joint:]
+    most = n_mixed * math.prod(support)
+    learner = LatticeSCSC(min(n_mixed + n_base, most), support, 1, sigma=sigma, seed=seed)
+    learner.fit([np.tensordot(mixtures, detail, axes=1) for detail in details])
+    lively = learner.bank.filters[n_mixed:]  # without the constants
+    rows = random.reshape(n_base, -1)
+    first = _unmix_filters(lively, mixtures, shape[:n_joint]).reshape(len(lively), -1)
+    rows[: len(first)] = first
+    rows[len(first) :] -= (rows[len(first) :] @ first.T) @ first
     return project_orthonormal(random).astype(np.float32)
 
 
