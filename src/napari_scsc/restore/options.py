@@ -53,7 +53,10 @@ class RestoreOptions:
         Labels of the axes in the image's own order, such as "yxc"; ``Axes`` also says what each
         is for.
     bank : FilterBank, optional
-        Filters learned elsewhere. Without it they are learned from the image.
+        Filters learned elsewhere. Without it they are learned from the image. The method "scsc"
+        restores in all directions in which the image stands above its noise, those of the bank and
+        those that it lacks, so that any bank that fits does as well as none; an image of few
+        patches is left to a bank of ``model="patches"``. The other methods code with the bank.
     sigma : float, optional
         Standard deviation of the noise, in the units of the image. Without it, ``denoise``
         estimates the noise, which may depend on brightness, and ``inpaint`` keeps the known values
