@@ -5,6 +5,7 @@ the first two micrographs; the tiles here are of the others.
 """
 
 import itertools
+import math
 import tempfile
 import warnings
 from pathlib import Path
@@ -21,6 +22,7 @@ _BETA, _SUPPORT, _N_FILTERS = 0.1, (11, 11), 100
 _SIDE, _N_TILES, _PASSES, _TEST_ITERATIONS = 100, 8, 4, 600
 _MICROGRAPHS = ("w2s_042_1", "w2s_077_2", "w2s_099_0")
 _PHOTOGRAPHS = ("04", "05", "06")
+_NONZEROS_IN_BALLS = 0.528  # a pixel of the camera man, at 26.1 dB, when filters were in balls
 
 
 def run(report, *, data, quick):
@@ -89,6 +91,7 @@ def _kept_apart(report, data):
     """Filters of five kinds of noisy data; those of the micrograph were once copies."""
     images = _noisy_images(data)
     axes = report.figure(rows=len(images))
+    axes[0].figure.set_size_inches(8, 8.5)
     for ax, (name, (kind, image)) in zip(axes, images.items(), strict=True):
         bank = learn(image, kind=kind, model="scsc", n_jobs=1)
         rows = bank.filters.reshape(bank.n_base, -1)
@@ -149,7 +152,7 @@ def _by_code_alone(report, clean):
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "camera.codes.zarr"
         codes = encode(noisy, bank, kind="image", sigma=_NOISE, out=out, n_jobs=1)
-        per_pixel = codes.n_nonzero / noisy.size
+        per_pixel = codes.n_nonzero / (codes.n_blocks * math.prod(codes.size))
     report.add(image="camera", psnr=float(psnr(clean, result)), nonzeros_per_pixel=per_pixel)
     report.at_least("camera, noise 0.1, by its code alone: PSNR", float(psnr(clean, result)), 27.5)
-    report.at_most("the same: non-zeros a pixel, overlaps counted twice", per_pixel, 0.45 / 2)
+    report.at_most("the same: non-zeros a pixel", per_pixel, _NONZEROS_IN_BALLS / 2)
