@@ -176,6 +176,7 @@ class State:
             expected["weights"] = (settings.n_base, settings.n_filters)
         if "rotation" in arrays:
             expected["rotation"] = (settings.n_base, settings.n_base)
+        if "used" in arrays:
             expected["used"] = (settings.n_base, settings.n_filters)
         for name, shape in expected.items():
             if arrays[name].shape != shape:
