@@ -7,6 +7,7 @@ import pytest
 from scsc_samples import SMALL, images
 
 from napari_scsc import SCSC, FilterBank
+from napari_scsc.model import container
 from napari_scsc.model.rotation import readable_rotation
 from napari_scsc.model.solver.filter_step import project_filters
 from napari_scsc.model.solver.orthonormal_step import (
@@ -198,6 +199,19 @@ def test_settings_from_before_there_was_a_choice_are_of_balls():
     del settings["filters"]
     bank = FilterBank(np.ones((3, 3, 4)) / 12**0.5, settings=settings)
     assert SCSC.from_bank(bank).settings.filters == "ball"
+
+
+def test_checkpoint_from_before_there_was_a_choice_goes_on_to_the_same_bits(tmp_path):
+    samples = images(4)
+    expected = SCSC(**SMALL, filters="ball").fit(samples).bank
+    path = tmp_path / "old.scsc"
+    SCSC(**SMALL, filters="ball").fit(samples[:2]).checkpoint(path)
+    header, arrays = container.read(path, "napari-scsc checkpoint", 1)
+    del header["kind"], header["version"], header["settings"]["filters"], arrays["used"]
+    container.write(path, "napari-scsc checkpoint", 1, header, arrays)
+    model = SCSC.resume(path)
+    assert model.settings.filters == "ball"
+    np.testing.assert_array_equal(model.fit(samples[2:]).bank.filters, expected.filters)
 
 
 # --- the rotation -------------------------------------------------------------------------------
