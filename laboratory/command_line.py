@@ -86,7 +86,7 @@ def choose_scale(arguments):
     """The sizes, with the seeds and the budget that were asked for."""
     scale = QUICK if arguments.quick else FULL
     if arguments.seeds is not None:
-        scale = replace(scale, seeds=arguments.seeds)
+        scale = replace(scale, seeds=arguments.seeds, sweep_seeds=arguments.seeds)
     if arguments.budget is not None:
         scale = replace(scale, budget=arguments.budget)
     return scale
@@ -106,7 +106,7 @@ def gather_rows(plan, store, failed):
 
 def _print_verdict_counts(name, experiment, rows):
     judged = experiment_report.judge_claims(experiment, rows)
-    counts = Counter(verdict.agrees for _, verdict in judged)
+    counts = Counter(verdict.agrees for _, verdicts in judged for verdict in verdicts)
     print(f"{name}: " + ", ".join(f"{count} {what}" for what, count in counts.items()), flush=True)
 
 
@@ -114,8 +114,8 @@ def _make_parser():
     parser = argparse.ArgumentParser(
         prog="python -m laboratory",
         description="Run the experiments of the paper's Section 4 again, and judge its claims.\n"
-        "What is done is kept, so that a run that was stopped goes on. Units whose time is\n"
-        "reported run alone, the others one a core; every library has one thread.",
+        "What is done is kept, so that a run that was stopped goes on. Units run one a core,\n"
+        "every library has one thread, and times are of the processor.",
         epilog="experiments:\n"
         + textwrap.fill(", ".join(EXPERIMENTS), initial_indent="  ", subsequent_indent="  ")
         + "\n\nchecks, which are no experiments of the paper and have bars to reach:\n"
@@ -132,8 +132,10 @@ def _make_parser():
         metavar="DIR",
         help="where the results go (default: laboratory/results)",
     )
-    parser.add_argument("--seeds", type=int, help="how many (default: 5; quick: 1)")
-    parser.add_argument("--budget", type=float, help="seconds of learning a unit gets")
+    parser.add_argument(
+        "--seeds", type=int, help="how many (default: 3 where all systems are compared, else 1)"
+    )
+    parser.add_argument("--budget", type=float, help="processor seconds of learning a unit gets")
     parser.add_argument("--quick", action="store_true", help="small sizes: half an hour for all")
     parser.add_argument(
         "--fresh", action="store_true", default=None, help="measure again what is done"

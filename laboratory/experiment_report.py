@@ -42,7 +42,7 @@ def report_text(experiment, name, rows, missing, scale):
     if missing:
         lines = "\n".join(f"- {what}: {why}" for what, why in missing.items())
         parts.append(f"Not measured:\n\n{lines}")
-    parts.append(_table(("paper says", "we measured", "agrees?"), _claim_lines(experiment, rows)))
+    parts.append(_table(_CLAIM_HEADER, _claim_lines(experiment, rows)))
     if rows:
         parts.append(f"![{experiment.TITLE}]({name}.png)")
         summarised = getattr(experiment, "summarised", final_rows)
@@ -58,13 +58,23 @@ def _further_tables(experiment, rows):
 
 
 def judge_claims(experiment, rows):
-    """Pairs of a claim and its verdict."""
-    return [(claim, claim.judge(rows)) for claim in experiment.CLAIMS]
+    """Pairs of a claim and its verdicts, one for each definition of SCSC that it is about."""
+    return [(claim, claim.verdicts(rows)) for claim in experiment.CLAIMS]
+
+
+_CLAIM_HEADER = (
+    "paper says",
+    "as the paper defines it",
+    "agrees?",
+    "with orthonormal filters",
+    "agrees?",
+)
 
 
 def _claim_lines(experiment, rows):
-    judged = judge_claims(experiment, rows)
-    return [(claim.text, verdict.measured, verdict.agrees) for claim, verdict in judged]
+    for claim, verdicts in judge_claims(experiment, rows):
+        cells = [cell for verdict in verdicts for cell in verdict]
+        yield (claim.text, *cells, *[""] * (len(_CLAIM_HEADER) - 1 - len(cells)))
 
 
 def _summary(labels, figures, rows):

@@ -10,6 +10,8 @@ from laboratory.systems import UNTRAINED
 
 STYLES = {
     "SCSC": ("#d62728", "o"),
+    "SCSC orthonormal": ("#7b0000", "o"),
+    "SCSC orthonormal (shared)": ("#c51b8a", "s"),
     "SCSC-L1": ("#ff9896", "v"),
     "SCSC (shared)": ("#e377c2", "s"),
     "SCSC (ADMM code)": ("#8c564b", "P"),
@@ -27,6 +29,7 @@ STYLES = {
     "DeconvNet": ("#000000", "x"),
     "CCSC": ("#dbdb8d", "d"),
     "no learning (SCSC)": ("#d62728", ""),
+    "no learning (SCSC orthonormal)": ("#7b0000", ""),
     "no learning (shared)": ("#7f7f7f", ""),
     "smooth part only": ("#c7c7c7", ""),
 }
@@ -120,7 +123,7 @@ def plot_curves(rows):
                     _draw_level(ax, system_rows, key, system, ":")
                 else:
                     _draw_curves(ax, system_rows, key, system)
-            ax.set(title=TITLES[data], xlabel="clock time (seconds)", ylabel=label)
+            ax.set(title=TITLES[data], xlabel="processor seconds", ylabel=label)
             ax.xaxis.set_minor_formatter(NullFormatter())
             ax.grid(alpha=0.3)
     legend_beside(figure, axes[0, 0])

@@ -16,6 +16,9 @@ from laboratory.result_rows import distinct_labels, final_rows, mean, select_row
 YES, MOSTLY, NO = "yes", "mostly", "no"
 UNDECIDED, NOT_TESTED = "undecided", "not tested"
 
+DEFINITIONS = ("SCSC", "SCSC orthonormal")
+"""The systems that are SCSC: as the paper defines it, and with orthonormal base filters."""
+
 MUCH_DB = 1.0
 """What "much" and "significantly" must be at least."""
 
@@ -32,10 +35,24 @@ class Verdict(NamedTuple):
 
 @dataclass(frozen=True)
 class Claim:
-    """A sentence of the paper and the judge of it."""
+    """A sentence of the paper, and a judge of it for each definition of SCSC.
+
+    A sentence that is not about SCSC has one judge.
+    """
 
     text: str
     judge: Callable[[list], Verdict]
+    orthonormal_judge: Callable[[list], Verdict] | None = None
+
+    def verdicts(self, rows):
+        """Of SCSC as the paper defines it, and with orthonormal filters if that differs."""
+        judges = (self.judge, self.orthonormal_judge)
+        return [judge(rows) for judge in judges if judge is not None]
+
+
+def judges_of_both(make_judge):
+    """``make_judge`` of each definition of SCSC."""
+    return tuple(map(make_judge, DEFINITIONS))
 
 
 def verdict(measured, agrees):
@@ -48,18 +65,16 @@ def untested(why):
     return Verdict(why, NOT_TESTED)
 
 
-def claims_for_each_comparison(text, make_judge):
+def claims_for_each_comparison(text, make_judges):
     """The claim at equal beta, so for filters of length one, and at each equal size of the code.
 
-    ``make_judge`` takes the column.
+    ``make_judges`` takes the column, and makes the judges of a ``Claim``.
     """
-    return (
-        Claim(f"{text} (equal beta)", make_judge("psnr")),
-        Claim(f"{text} (equal beta, filters of length one)", make_judge("psnr_unit")),
-        *(
-            Claim(f"{text} ({numbers:g} numbers a pixel)", make_judge(equal_size_column(numbers)))
-            for numbers in NUMBERS_PER_PIXEL
-        ),
+    comparisons = {"equal beta": "psnr", "equal beta, filters of length one": "psnr_unit"}
+    for numbers in NUMBERS_PER_PIXEL:
+        comparisons[f"{numbers:g} numbers a pixel"] = equal_size_column(numbers)
+    return tuple(
+        Claim(f"{text} ({words})", *make_judges(key)) for words, key in comparisons.items()
     )
 
 
@@ -170,14 +185,14 @@ def _format_range(numbers):
 # --- one system at several sizes ----------------------------------------------------------------
 
 
-def grows_with(size, key="psnr", slack=0.1):
-    """A judge: more of ``size`` is better for every system on every set.
+def grows_with(size, key="psnr", slack=0.1, without=()):
+    """A judge: more of ``size`` is better for every system but those, on every set.
 
     A step down of less than ``slack`` dB between two neighbours is none.
     """
 
     def judge(rows):
-        rows = final_rows(rows)
+        rows = [row for row in final_rows(rows) if row["system"] not in without]
         n_rising, n_lines, exceptions = 0, 0, []
         for system, data in distinct_labels(rows, "system", "data"):
             line = _line(rows, size, key, system, data)

@@ -18,6 +18,9 @@ CHECKS = {
     "preprocessing": Check(
         "authors_preprocessing", "the paper's preprocessing against the authors' arrays"
     ),
+    "orthonormal": Check(
+        "orthonormal_filters", "orthonormal base filters against every rival on Fruit and City"
+    ),
     "fruit": Check("fruit_and_city", "test PSNR, time and memory on Fruit and City (long)"),
 }
 """Checks by the names that the command line knows."""

@@ -3,6 +3,7 @@
 from laboratory.evaluation import EQUAL_SIZE_COLUMNS
 from laboratory.experiment_report import judge_claims
 from laboratory.experiments import load_experiment
+from laboratory.verdicts import DEFINITIONS
 
 
 def make_final_rows(psnrs, **labels):
@@ -15,9 +16,13 @@ def make_final_rows(psnrs, **labels):
     ]
 
 
-def judge_experiment(name, rows):
-    """{text of the claim: verdict}."""
-    return {claim.text: found.agrees for claim, found in judge_claims(load_experiment(name), rows)}
+def judge_experiment(name, rows, definition=DEFINITIONS[0]):
+    """{text of the claim: verdict} of SCSC in one of its definitions."""
+    place = DEFINITIONS.index(definition)
+    return {
+        claim.text: verdicts[min(place, len(verdicts) - 1)].agrees
+        for claim, verdicts in judge_claims(load_experiment(name), rows)
+    }
 
 
 def make_curve(system, points):
