@@ -10,7 +10,7 @@ from pathlib import Path
 
 from benchmarks.data import DataError
 from benchmarks.report import Report
-from laboratory import experiment_report, work_units
+from laboratory import experiment_report, overview, work_units
 from laboratory.checks import CHECKS, load_check
 from laboratory.data_sets import load_authors_arrays
 from laboratory.experiment_scale import FULL, QUICK
@@ -68,9 +68,10 @@ def run_experiments(name, arguments):
             store.forget(unit)
     jobs = arguments.jobs or os.cpu_count() or 1
     failed = work_units.run_units(wanted, store, arguments.data, jobs)
-    texts = []
+    texts, gathered = [], {}
     for each, experiment in experiments.items():
         rows, missing = gather_rows(plans[each], store, failed)
+        gathered[each] = rows
         texts.append(
             experiment_report.write_report(experiment, each, rows, missing, scale, arguments.out)
         )
@@ -79,6 +80,7 @@ def run_experiments(name, arguments):
     if name == "all":
         text = "# The paper, again\n\n" + "\n".join(texts)
         (arguments.out / "paper.md").write_text(text, encoding="utf-8")
+        overview.write_overview(gathered, arguments.out)
     return failed
 
 

@@ -31,7 +31,15 @@ def equal_size_column(numbers):
 
 
 EQUAL_SIZE_COLUMNS = tuple(equal_size_column(numbers) for numbers in NUMBERS_PER_PIXEL)
-QUALITY_COLUMNS = ("psnr", "psnr_unit", "length", "per_pixel", "numbers", *EQUAL_SIZE_COLUMNS)
+QUALITY_COLUMNS = (
+    "psnr",
+    "psnr_unit",
+    "objective_unit",
+    "length",
+    "per_pixel",
+    "numbers",
+    *EQUAL_SIZE_COLUMNS,
+)
 """Columns that say how good what was learned is."""
 
 

@@ -13,7 +13,8 @@ _COLUMNS_EXPLAINED = (
     "count, and maps of parallel filters count as one. `numbers`: these and what else a sample has "
     "for itself, R weights of each column of W in use, or each filter fitted to it. `length`: the "
     "median length of the filters in use. `psnr_unit`: PSNR with beta times that length, the price "
-    "that filters of length one pay. "
+    "that filters of length one pay. `objective_unit`: the objective of the test samples at that "
+    "price, error and price of the code, their sum; less is better. "
     f"{', '.join(f'`{key}`' for key in EQUAL_SIZE_COLUMNS)}: PSNR at equal size of the code, "
     "each system with the beta at which its test codes take so many numbers a pixel; on the line "
     "between the two nearest codes. What could not be brought there has no figure and is not "
@@ -42,13 +43,13 @@ def report_text(experiment, name, rows, missing, scale):
     if missing:
         lines = "\n".join(f"- {what}: {why}" for what, why in missing.items())
         parts.append(f"Not measured:\n\n{lines}")
-    parts.append(_table(_CLAIM_HEADER, _claim_lines(experiment, rows)))
+    parts.append(table(_CLAIM_HEADER, _claim_lines(experiment, rows)))
     if rows:
         parts.append(f"![{experiment.TITLE}]({name}.png)")
         summarised = getattr(experiment, "summarised", final_rows)
         parts.append(_summary(*experiment.SUMMARY, summarised(rows)))
         for words, header, lines in _further_tables(experiment, rows):
-            parts += [words, _table(header, lines)]
+            parts += [words, table(header, lines)]
     return "\n\n".join(parts) + "\n"
 
 
@@ -84,7 +85,7 @@ def _summary(labels, figures, rows):
     for case in distinct_labels(rows, *labels):
         case_rows = select_rows(rows, **dict(zip(labels, case, strict=True)))
         lines.append((*case, *(_with_spread(case_rows, key) for key in figures)))
-    return _table((*labels, *figures), lines)
+    return table((*labels, *figures), lines)
 
 
 def _with_spread(rows, key):
@@ -94,7 +95,8 @@ def _with_spread(rows, key):
     return f"{average:.4g}" + ("" if not spread else f" ± {spread:.2g}")
 
 
-def _table(header, lines):
+def table(header, lines):
+    """A table in Markdown."""
     rows = [header, ["---"] * len(header), *lines]
     return "\n".join("| " + " | ".join(_cell(cell) for cell in row) + " |" for row in rows)
 

@@ -61,14 +61,16 @@ def make_panels(columns, rows=1):
 
 
 def plot_against(rows, size, label, constant=()):
-    """PSNR against a size: above at equal beta, below at each equal size of the code.
+    """Quality against a size: above at equal beta, below at each equal size of the code.
 
     Systems in ``constant`` do not have that size: they are horizontal lines.
     """
     rows = final_rows(rows)
     sets = [data for (data,) in distinct_labels(rows, "data")]
     keys = [
-        key for key in ("psnr", "psnr_unit", *EQUAL_SIZE_COLUMNS) if any(key in row for row in rows)
+        key
+        for key in ("psnr", "psnr_unit", "objective_unit", *EQUAL_SIZE_COLUMNS)
+        if any(row.get(key) is not None for row in rows)
     ]
     figure, axes = make_panels(len(sets), len(keys))
     for line, key in zip(axes, keys, strict=True):
@@ -79,13 +81,15 @@ def plot_against(rows, size, label, constant=()):
                     _draw_level(ax, line_rows, key, system)
                 else:
                     _draw_points(ax, line_rows, size, key, system)
-            ax.set(title=f"{TITLES[data]}, {_what_is_equal(key)}", xlabel=label, ylabel=PSNR)
+            quality = OBJECTIVE if key == "objective_unit" else PSNR
+            ax.set(title=f"{TITLES[data]}, {_what_is_equal(key)}", xlabel=label, ylabel=quality)
     axes[0, 0].legend(fontsize="small")
     return figure
 
 
 def _what_is_equal(key):
-    names = {"psnr": "equal beta", "psnr_unit": "equal beta, length 1"}
+    unit = "equal beta, length 1"
+    names = {"psnr": "equal beta", "psnr_unit": unit, "objective_unit": unit}
     return names.get(key) or f"{key.split('_')[-1]} numbers a pixel"
 
 

@@ -8,7 +8,7 @@ import statistics
 from functools import partial
 
 from laboratory.result_rows import distinct_labels, final_rows, mean, select_rows
-from laboratory.verdicts import Claim, judges_of_both, untested, verdict
+from laboratory.verdicts import Claim, is_objective, judges_of_both, untested, verdict
 
 
 def claims_for_psnr_and_objective(text, make_judge):
@@ -68,7 +68,7 @@ def time_to_goal(rows, goal, key="psnr"):
 
 
 def _sign(key):
-    return -1 if key.startswith("objective") else 1
+    return -1 if is_objective(key) else 1
 
 
 def easier_goal(key):

@@ -1,8 +1,8 @@
 """The paper's Fruit and City: test PSNR, learning time and memory of ours and of its rivals.
 
 PSNR is the paper's, 20 log10(sqrt(P) / ||x - x^||), the mean over the test images. It rises as a
-code gets denser, so the share of non-zeros stands beside it. The bars are those of SCSC as the paper
-defines it; H and G of orthonormal base filters are the correlations that stand in their place.
+code gets denser, so the share of non-zeros stands beside it. The bars are those of SCSC as the
+paper defines it; H and G of orthonormal base filters are the correlations in their place.
 """
 
 import statistics

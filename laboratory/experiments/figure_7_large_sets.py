@@ -29,7 +29,6 @@ SUMMARY = (
     (
         *QUALITY_COLUMNS,
         "objective",
-        "objective_unit",
         "seconds",
         "passes",
         "budget",

@@ -31,8 +31,8 @@ NOTES = (
     "and a code of zero to begin with. ADMM is that of `laboratory.systems.code_admm`, which takes "
     "proximal steps for its bilinear constraint; the paper does not say how it was solved there, "
     "nor with which rho, so a No below is about this ADMM at that rho. Its times are the mean of "
-    "its iterations, without the evaluation of the objective, which niAPG needs for its steps and ADMM "
-    "only for this figure. The violation is ||Y - W Z||^2 in space, by Parseval that of the "
+    "its iterations, without the evaluation of the objective, which niAPG needs for its steps and "
+    "ADMM only for this figure. The violation is ||Y - W Z||^2 in space, by Parseval that of the "
     "paper but for a constant."
 )
 SUMMARY = (
