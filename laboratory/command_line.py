@@ -66,7 +66,7 @@ def run_experiments(name, arguments):
     if arguments.fresh:
         for unit in wanted:
             store.forget(unit)
-    jobs = arguments.jobs or os.cpu_count() or 1
+    jobs = arguments.jobs if arguments.jobs is not None else os.cpu_count() or 1
     failed = work_units.run_units(wanted, store, arguments.data, jobs)
     texts, gathered = [], {}
     for each, experiment in experiments.items():
@@ -138,9 +138,13 @@ def _make_parser():
         "--seeds", type=int, help="how many (default: 3 where all systems are compared, else 1)"
     )
     parser.add_argument("--budget", type=float, help="processor seconds of learning a unit gets")
-    parser.add_argument("--quick", action="store_true", help="small sizes: half an hour for all")
+    parser.add_argument(
+        "--quick", action="store_true", help="small sizes: less than an hour for all"
+    )
     parser.add_argument(
         "--fresh", action="store_true", default=None, help="measure again what is done"
     )
-    parser.add_argument("--jobs", type=int, help="processes (default: one a core)")
+    parser.add_argument(
+        "--jobs", type=int, help="processes (default: one a core); 0: report what is done"
+    )
     return parser

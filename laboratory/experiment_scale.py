@@ -26,7 +26,6 @@ class Scale:
     test_iterations: int  # of each test code, which nothing else stops
     sparsity_steps: int  # how often the test images are coded at most to find equal sizes
     further_test_sets: tuple  # where curves and equal sizes are measured, with the first seed,
-    further_test_bases: tuple  # at these R, or with all filters learned,
     tested_at_the_end_only: tuple  # but not for these systems
 
     def small_set_settings(self):
@@ -65,8 +64,17 @@ FULL = Scale(
     test_iterations=600,
     sparsity_steps=6,
     further_test_sets=("fruit",),
-    further_test_bases=(10, 20),
-    tested_at_the_end_only=("OCDL-Degraux", *BATCH_SYSTEMS),
+    tested_at_the_end_only=(
+        "SCSC-L1",
+        "SCSC (shared)",
+        "SCSC orthonormal (shared)",
+        "SCSC (ADMM code)",
+        "SEP-TD",
+        "SEP-TD, rescaled",
+        "OCSC fine-tuned",
+        "OCDL-Degraux",
+        *BATCH_SYSTEMS,
+    ),
 )
 
 QUICK = Scale(
@@ -86,6 +94,5 @@ QUICK = Scale(
     test_iterations=600,
     sparsity_steps=6,
     further_test_sets=SET_NAMES,
-    further_test_bases=(5, 10, 20),
     tested_at_the_end_only=(),
 )

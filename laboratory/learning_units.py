@@ -73,7 +73,7 @@ def _further_tests(scale, system, data, seed, settings):
         seed == 0
         and data in scale.further_test_sets
         and system not in scale.tested_at_the_end_only
-        and settings["R"] in (*scale.further_test_bases, settings["K"])
+        and (scale.quick or settings["R"] in (scale.n_base, scale.n_filters))
     )
     is_drawn = system in DRAWN_OVER_TIME and settings["K"] == scale.n_filters
     has_curve = data in SMALL_SETS and is_drawn and has_sizes

@@ -59,28 +59,28 @@ def _line(name, headline, rows):
     """The claim, where it is in the paper, and its verdicts for both definitions."""
     experiment = load_experiment(name)
     judged = [
-        (_comparison(claim.text, headline), verdicts)
+        (claim.text, verdicts)
         for claim, verdicts in judge_claims(experiment, rows)
         if claim.text == headline or claim.text.startswith(f"{headline} (")
     ]
     if not judged:
         raise ValueError(f"{name} has no claim that begins with {headline!r}")
     place = experiment.TITLE.split(":")[0]
+    if len(judged) == 1:
+        ((text, verdicts),) = judged
+        return (f"{text} ({place})", *(verdict.agrees for verdict in verdicts))
     cells = [
-        _verdict_words([(what, verdicts[number].agrees) for what, verdicts in judged])
+        _verdict_words(
+            (text.removeprefix(headline).strip(" ()"), verdicts[number].agrees)
+            for text, verdicts in judged
+        )
         for number in range(len(DEFINITIONS))
     ]
     return (f"{headline} ({place})", *cells)
 
 
-def _comparison(text, headline):
-    return text.removeprefix(headline).strip(" ()")
-
-
 def _verdict_words(found):
     """Comparisons with the same verdict together: "yes: equal beta; no: length one"."""
-    if len(found) == 1:
-        return found[0][1]
     by_verdict = {}
     for what, agrees in found:
         if agrees != NOT_TESTED:

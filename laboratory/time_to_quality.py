@@ -79,18 +79,15 @@ def easier_goal(key):
 def times_to_common_goal(rows, a, b, goal_of, key="psnr", average=statistics.median):
     """Average over the seeds of the times of two systems to a goal, set by their final values.
 
-    Seeds with which the first was not tested on the way are left out, if there are others. None if
-    no seed has both.
+    Seeds with which the first was not tested on the way are left out; None if no seed remains.
     """
-    times = {True: [], False: []}  # by whether the first was tested on the way
+    times = []
     for (seed,) in distinct_labels(rows, "seed"):
         curves = [select_rows(rows, system=system, seed=seed) for system in (a, b)]
         finals = [mean(final_rows(curve), key) for curve in curves]
-        if None not in finals:
-            both = [time_to_goal(curve, goal_of(*finals), key) for curve in curves]
-            times[len(curves[0]) > 1].append(both)
-    columns = zip(*(times[True] or times[False]), strict=True)
-    return [average(column) for column in columns] or None
+        if None not in finals and len(curves[0]) > 1:
+            times.append([time_to_goal(curve, goal_of(*finals), key) for curve in curves])
+    return [average(column) for column in zip(*times, strict=True)] or None
 
 
 def start_that_reaches(rows, systems, goal, key):

@@ -124,7 +124,12 @@ def expected_seconds(units, store, jobs):
 
 
 def run_units(units, store, folder, jobs=1, say=print):
-    """Do what is not done yet; return {key: message} of the units that failed."""
+    """Do what is not done yet; return {key: message} of the units that failed.
+
+    Without ``jobs`` nothing is done.
+    """
+    if jobs == 0:
+        return {}
     wanted = unique_units(units)
     todo = [unit for unit in wanted if store.record(unit) is None]
     minutes = expected_seconds(todo, store, jobs) / 60

@@ -41,8 +41,8 @@ _QUICK = {
 def large_set_settings(scale, data):
     """Settings of a unit that learns from CIFAR-10 or Flower."""
     sizes = {
-        "cifar10": (32, 30, 8) if scale.quick else (32, 30, 6),
-        "flower": (80, 10, 2) if scale.quick else (64, 15, 3),
+        "cifar10": (32, 30, 8) if scale.quick else (32, 30, 3),
+        "flower": (80, 10, 2) if scale.quick else (64, 15, 1),
     }
     size, n_train, n_test = sizes[data]
     return scale.other_set_settings(

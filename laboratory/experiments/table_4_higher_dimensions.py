@@ -57,6 +57,8 @@ def plan(scale):
             beta=round(0.1 * _count_channels(data, step) ** 0.5, 3),
         )
         for system, options in _SYSTEM_OPTIONS:
+            if scale.quick and system not in UNTRAINED:
+                options = options | {"curve": True}
             units += [
                 learning_unit(scale, system, data, seed, **(changes | options))
                 for seed in range(scale.sweep_seeds)
@@ -65,9 +67,9 @@ def plan(scale):
 
 
 _SYSTEM_OPTIONS = (
-    *((system, {"R": r, "curve": True}) for r in (10, 5) for system in DEFINITIONS),
-    ("CCSC", {"curve": True}),
-    ("OCSC", {"curve": True}),
+    *((system, {"R": r}) for r in (10, 5) for system in DEFINITIONS),
+    ("CCSC", {}),
+    ("OCSC", {}),
     *((start, {"sparsity_steps": 0, "R": 10}) for start in UNTRAINED),
 )
 

@@ -45,6 +45,7 @@ NAMES = (
     "Food",
 )
 TASKS = ("denoising, variance 0.01", "denoising, variance 0.1", "inpainting")
+_LEARNING = {"sparsity_steps": 0, "curve": False}
 _SMOOTH_SIGMA = 3.0  # pixels
 _PRICES = {"denoising": (2.0, 3.0, 4.0), "inpainting": (0.002, 0.02)}
 _VARIANCE = {"denoising, variance 0.01": 0.01, "denoising, variance 0.1": 0.1}
@@ -66,8 +67,9 @@ def _settings(scale, system, seed):
     settings = {"image_size": 64 if scale.quick else 128}
     if system == SMOOTH:
         return settings, 2.0
-    learner = learning_unit(scale, system, "fruit", seed, sparsity_steps=0, **settings)
-    return learner.settings, scale.budget + (60 if scale.quick else 120)
+    learner = learning_unit(scale, system, "fruit", seed, **(_LEARNING | settings))
+    settings = learner.settings | {"budget": scale.other_budget}
+    return settings, scale.other_budget + (60 if scale.quick else 120)
 
 
 def measure(unit, folder):

@@ -52,6 +52,11 @@ def test_finished_units_are_not_measured_again(tmp_path, plan, measured):
     assert not missing
 
 
+def test_without_jobs_nothing_is_measured(tmp_path, plan, measured):
+    run_units(plan, UnitStore(tmp_path), None, jobs=0, say=quiet)
+    assert measured == []
+
+
 def test_fresh_forgets(tmp_path, plan, measured):
     store = UnitStore(tmp_path)
     run_units(plan[:1], store, None, say=quiet)
