@@ -7,6 +7,7 @@ all claims, figures and means.
 """
 
 import csv
+import math
 import re
 import shutil
 import sys
@@ -57,10 +58,13 @@ def replace_between(text, name, content):
 def _bars(path):
     with path.open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
-    lines = [
-        (row["what"], row["bar"], f"{float(row['value']):.4g}", row["outcome"]) for row in rows
-    ]
-    return table(("bar", "wanted", "found", ""), lines)
+    return table(("bar", "wanted", "found", ""), map(_bar_line, rows))
+
+
+def _bar_line(row):
+    value = float(row["value"])
+    found = ("", "not measured") if math.isnan(value) else (f"{value:.4g}", row["outcome"])
+    return (row["what"], row["bar"], *found)
 
 
 if __name__ == "__main__":

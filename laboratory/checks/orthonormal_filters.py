@@ -80,26 +80,37 @@ _REPORTED = (
 
 
 def _judge(report, name, rows, scale):
-    def median(system, **labels):
+    def objectives(system, **labels):
         found = select_rows(final_rows(rows), system=system, **labels)
-        return statistics.median([row["mean_objective"] for row in found] or [math.nan])
+        return [row["mean_objective"] for row in found]
 
     for r, bar in _OBJECTIVE_BARS.items():
-        ours = median(OURS, R=r)
-        report.at_most(f"{name}: objective, R = {r}", ours, bar)
+        ours = objectives(OURS, R=r)
+        report.at_most(f"{name}: objective, R = {r}, {_count_seeds(ours)}", _median(ours), bar)
         for rival in _RIVALS_ABOVE[r]:
-            theirs = median(rival)
-            report.at_most(f"{name}: R = {r} / {rival} ({theirs:.1f})", ours / theirs, 1.0)
+            theirs = objectives(rival)
+            words = f"{_median(theirs):.1f}, {_count_seeds(theirs)}"
+            ratio = _median(ours) / _median(theirs)
+            report.at_most(f"{name}: R = {r} / {rival} ({words})", ratio, 1.0)
     times = list(_times_to_rival(rows))
     report.at_most(
-        f"{name}: seconds to the last objective of {_TIMED_RIVAL}, R = {TIMED_BASE}",
-        statistics.median(times or [math.nan]),
+        f"{name}: seconds to the last objective of {_TIMED_RIVAL}, R = {TIMED_BASE}, "
+        f"{_count_seeds(times)}",
+        _median(times),
         _SECONDS_BAR,
     )
     for r, bar in _STATE_BARS.items():
         kept = select_rows(final_rows(rows), system=OURS, R=r)
         ratio = _bytes_of_ocsc(scale) / 1e6 / kept[0]["kept_mb"] if kept else math.nan
         report.at_least(f"{name}: H of OCSC / all that is kept, R = {r}", ratio, bar)
+
+
+def _median(numbers):
+    return statistics.median(numbers or [math.nan])
+
+
+def _count_seeds(numbers):
+    return "1 seed" if len(numbers) == 1 else f"{len(numbers)} seeds"
 
 
 def _times_to_rival(rows):

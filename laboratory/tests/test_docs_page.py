@@ -41,7 +41,9 @@ def results(tmp_path):
     nothing = {name: [] for name in EXPERIMENTS}
     write_overview(nothing | {"sharing": rows, "balls": rows, "convergence": rows}, tmp_path)
     (tmp_path / "paper.md").write_text("# Title\n\n## Figure 1\n\n![](overview.png)\n")
-    (tmp_path / "orthonormal-bars.csv").write_text("what,value,bar,outcome\nspeed,7.5,<= 8,met\n")
+    (tmp_path / "orthonormal-bars.csv").write_text(
+        "what,value,bar,outcome\nspeed,7.5,<= 8,met\nsize,nan,<= 1,MISSED\n"
+    )
     return tmp_path
 
 
@@ -62,5 +64,6 @@ def test_pages_get_results_and_pictures(results, tmp_path):
     page = (docs / "laboratory.md").read_text()
     assert "what the paper claims" in page
     assert "| speed | <= 8 | 7.5 | met |" in page
+    assert "| size | <= 1 |  | not measured |" in page
     assert "](images/paper/overview.png)" in (docs / "laboratory-tables.md").read_text()
     assert (docs / "images" / "paper" / "overview.png").exists()
