@@ -35,14 +35,14 @@ def write_report(experiment, name, rows, missing, scale, out):
 
 def report_text(experiment, name, rows, missing, scale):
     """NAME.md: what was run, what it gave, and what the paper says of it."""
-    seeds = "one seed" if scale.seeds == 1 else f"{scale.seeds} seeds"
+    n_seeds = len(distinct_labels(rows, "seed"))
+    seeds = "one seed" if n_seeds <= 1 else f"up to {n_seeds} seeds"
     size = "quick version, smaller than the paper's" if scale.quick else "full version"
     parts = [f"## {experiment.TITLE}", f"`{name}`, {size}, {seeds}. {experiment.NOTES}"]
     if any(key in row for row in rows for key in EQUAL_SIZE_COLUMNS):
         parts.append(_COLUMNS_EXPLAINED)
     if missing:
-        lines = "\n".join(f"- {what}: {why}" for what, why in missing.items())
-        parts.append(f"Not measured:\n\n{lines}")
+        parts.append(f"Not measured:\n\n{_list_missing(missing)}")
     parts.append(table(_CLAIM_HEADER, _claim_lines(experiment, rows)))
     if rows:
         parts.append(f"![{experiment.TITLE}]({name}.png)")
@@ -51,6 +51,17 @@ def report_text(experiment, name, rows, missing, scale):
         for words, header, lines in _further_tables(experiment, rows):
             parts += [words, table(header, lines)]
     return "\n\n".join(parts) + "\n"
+
+
+def _list_missing(missing):
+    """A line for each case and reason, {"SCSC, fruit, seed 1": why}, with all its seeds."""
+    seeds = {}
+    for name, why in missing.items():
+        case, _, seed = name.rpartition(", seed ")
+        seeds.setdefault((case, why), []).append(seed)
+    return "\n".join(
+        f"- {case}, seed {', '.join(found)}: {why}" for (case, why), found in seeds.items()
+    )
 
 
 def _further_tables(experiment, rows):
