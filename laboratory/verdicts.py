@@ -138,7 +138,7 @@ def _means_by_seed(rows, key, system):
 
 
 def _logarithmic_worth(objective):
-    """Differences of it are percents, near enough."""
+    """Differences of it are percents where they are small; ``_format_range`` has them exactly."""
     return -100 * math.log(objective)
 
 
@@ -207,7 +207,7 @@ def _in_every_case(ours, theirs, key, cases, match, where, words, decide):
 
 def _format_range(numbers, key):
     if is_objective(key):
-        numbers, digits, unit = [-number for number in numbers], 1, "%"
+        numbers, digits, unit = [100 * math.expm1(-number / 100) for number in numbers], 1, "%"
     else:
         numbers, digits, unit = list(numbers), 2, "dB"
     ends = dict.fromkeys(f"{end:+.{digits}f}" for end in (min(numbers), max(numbers)))
