@@ -95,6 +95,8 @@ def draw(rows):
         row | {"mean_objective": row["objective_unit"] / row["n_test"]} for row in final_rows(rows)
     ]
     figure, axes = figures.make_panels(len(SMALL_SETS))
+    axes[0, 1].sharex(axes[0, 0])
+    axes[0, 1].sharey(axes[0, 0])
     figure.set_size_inches(11, 4.4)
     for ax, data in zip(axes[0], SMALL_SETS, strict=True):
         set_rows = select_rows(rows, data=data)
