@@ -34,7 +34,8 @@ def main(words):
     try:
         if name in CHECKS:
             for option in _EXPERIMENT_OPTIONS:
-                if getattr(arguments, option) is not None:
+                is_known = option == "jobs" and CHECKS[name].has_units
+                if getattr(arguments, option) is not None and not is_known:
                     parser.error(f"--{option} is for experiments, and {name} is a check")
             return 1 if run_check(name, arguments) else 0
         return 1 if run_experiments(name, arguments) else 0
@@ -46,7 +47,8 @@ def main(words):
 def run_check(name, arguments):
     """Run a check and write its report; return the bars that were missed."""
     report = Report(name, arguments.out)
-    load_check(name).run(report, data=arguments.data, quick=arguments.quick)
+    options = {"jobs": _count_jobs(arguments)} if CHECKS[name].has_units else {}
+    load_check(name).run(report, data=arguments.data, quick=arguments.quick, **options)
     missed = report.finish()
     for line in missed:
         print(f"missed: {line}")
@@ -66,8 +68,7 @@ def run_experiments(name, arguments):
     if arguments.fresh:
         for unit in wanted:
             store.forget(unit)
-    jobs = arguments.jobs if arguments.jobs is not None else os.cpu_count() or 1
-    failed = work_units.run_units(wanted, store, arguments.data, jobs)
+    failed = work_units.run_units(wanted, store, arguments.data, _count_jobs(arguments))
     texts, gathered = [], {}
     for each, experiment in experiments.items():
         rows, missing = gather_rows(plans[each], store, failed)
@@ -82,6 +83,10 @@ def run_experiments(name, arguments):
         (arguments.out / "paper.md").write_text(text, encoding="utf-8")
         overview.write_overview(gathered, arguments.out)
     return failed
+
+
+def _count_jobs(arguments):
+    return arguments.jobs if arguments.jobs is not None else os.cpu_count() or 1
 
 
 def choose_scale(arguments):

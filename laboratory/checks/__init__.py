@@ -1,6 +1,7 @@
 """Checks: what is no experiment of the paper, but has bars to reach on its data.
 
-A check is a module with ``run(report, data, quick)``, as a benchmark is.
+A check is a module with ``run(report, data, quick)``, as a benchmark is; one that is made of work
+units also takes ``jobs``.
 """
 
 import importlib
@@ -12,6 +13,7 @@ class Check(NamedTuple):
 
     module: str
     purpose: str
+    has_units: bool = False
 
 
 CHECKS = {
@@ -19,7 +21,9 @@ CHECKS = {
         "authors_preprocessing", "the paper's preprocessing against the authors' arrays"
     ),
     "orthonormal": Check(
-        "orthonormal_filters", "orthonormal base filters against every rival on Fruit and City"
+        "orthonormal_filters",
+        "orthonormal base filters against every rival on Fruit and City (long)",
+        has_units=True,
     ),
     "fruit": Check("fruit_and_city", "test PSNR, time and memory on Fruit and City (long)"),
 }

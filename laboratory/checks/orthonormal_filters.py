@@ -5,7 +5,6 @@ the test images, with filters at length one.
 """
 
 import math
-import os
 import statistics
 
 from laboratory import work_units
@@ -50,12 +49,12 @@ def plan(scale):
     ]
 
 
-def run(report, *, data, quick):
+def run(report, *, data, quick, jobs):
     load_authors_arrays(data, SMALL_SETS[0])  # fails now, not after minutes
     scale = QUICK if quick else FULL
     units = plan(scale)
     store = work_units.UnitStore(report.out / "units")
-    work_units.run_units(units, store, data, os.cpu_count() or 1)
+    work_units.run_units(units, store, data, jobs)
     rows = [row for unit in units if (kept := store.record(unit)) for row in kept["rows"]]
     rows = [row | {"mean_objective": row["objective_unit"] / row["n_test"]} for row in rows]
     for row in final_rows(rows):
