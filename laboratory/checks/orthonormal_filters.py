@@ -10,7 +10,7 @@ import statistics
 from laboratory import work_units
 from laboratory.data_sets import SMALL_SETS, load_authors_arrays
 from laboratory.experiment_scale import FULL, QUICK
-from laboratory.figures import style
+from laboratory.figures import legend_beside, style
 from laboratory.learning_units import TIMED_BASE, learning_unit
 from laboratory.result_rows import final_rows, select_rows
 from laboratory.time_to_quality import time_to_goal
@@ -126,16 +126,22 @@ def _bytes_of_ocsc(scale):
     return scale.n_filters**2 * geometry.n_frequencies * History(1, geometry, "f4").h.itemsize
 
 
+_MARKERS = {10: "o", 20: "s", 30: "D"}  # by R
+
+
 def _draw(report, rows):
-    for ax, name in zip(report.figure(columns=2), SMALL_SETS, strict=True):
+    axes = report.figure(columns=2)
+    for ax, name in zip(axes, SMALL_SETS, strict=True):
         for row in final_rows(select_rows(rows, data=name, seed=0)):
             labels = {key: row[key] for key in ("data", "system", "R", "seed")}
             curve = sorted(select_rows(rows, **labels), key=lambda each: each["seconds"])
-            label = row["system"] + (f", R = {row['R']}" if row["system"] == OURS else "")
+            look = style(row["system"])
+            if row["system"] == OURS:
+                look |= {"label": f"{OURS}, R = {row['R']}", "marker": _MARKERS[row["R"]]}
             ax.semilogx(
                 [each["seconds"] for each in curve],
                 [each["mean_objective"] for each in curve],
-                **style(row["system"]) | {"label": label},
+                **look,
             )
         ax.set(title=name, xlabel="processor seconds", ylabel="test objective, length one")
-        ax.legend(fontsize="x-small")
+    legend_beside(axes[0].figure, axes[0])
