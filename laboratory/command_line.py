@@ -10,7 +10,7 @@ from pathlib import Path
 
 from benchmarks.data import DataError
 from benchmarks.report import Report
-from laboratory import experiment_report, work_units
+from laboratory import experiment_report, overview, work_units
 from laboratory.checks import CHECKS, load_check
 from laboratory.data_sets import load_authors_arrays
 from laboratory.experiment_scale import FULL, QUICK
@@ -34,7 +34,8 @@ def main(words):
     try:
         if name in CHECKS:
             for option in _EXPERIMENT_OPTIONS:
-                if getattr(arguments, option) is not None:
+                is_known = option == "jobs" and CHECKS[name].has_units
+                if getattr(arguments, option) is not None and not is_known:
                     parser.error(f"--{option} is for experiments, and {name} is a check")
             return 1 if run_check(name, arguments) else 0
         return 1 if run_experiments(name, arguments) else 0
@@ -46,7 +47,8 @@ def main(words):
 def run_check(name, arguments):
     """Run a check and write its report; return the bars that were missed."""
     report = Report(name, arguments.out)
-    load_check(name).run(report, data=arguments.data, quick=arguments.quick)
+    options = {"jobs": _count_jobs(arguments)} if CHECKS[name].has_units else {}
+    load_check(name).run(report, data=arguments.data, quick=arguments.quick, **options)
     missed = report.finish()
     for line in missed:
         print(f"missed: {line}")
@@ -66,11 +68,11 @@ def run_experiments(name, arguments):
     if arguments.fresh:
         for unit in wanted:
             store.forget(unit)
-    jobs = arguments.jobs or os.cpu_count() or 1
-    failed = work_units.run_units(wanted, store, arguments.data, jobs)
-    texts = []
+    failed = work_units.run_units(wanted, store, arguments.data, _count_jobs(arguments))
+    texts, gathered = [], {}
     for each, experiment in experiments.items():
         rows, missing = gather_rows(plans[each], store, failed)
+        gathered[each] = rows
         texts.append(
             experiment_report.write_report(experiment, each, rows, missing, scale, arguments.out)
         )
@@ -79,14 +81,19 @@ def run_experiments(name, arguments):
     if name == "all":
         text = "# The paper, again\n\n" + "\n".join(texts)
         (arguments.out / "paper.md").write_text(text, encoding="utf-8")
+        overview.write_overview(gathered, arguments.out)
     return failed
+
+
+def _count_jobs(arguments):
+    return arguments.jobs if arguments.jobs is not None else os.cpu_count() or 1
 
 
 def choose_scale(arguments):
     """The sizes, with the seeds and the budget that were asked for."""
     scale = QUICK if arguments.quick else FULL
     if arguments.seeds is not None:
-        scale = replace(scale, seeds=arguments.seeds)
+        scale = replace(scale, seeds=arguments.seeds, sweep_seeds=arguments.seeds)
     if arguments.budget is not None:
         scale = replace(scale, budget=arguments.budget)
     return scale
@@ -106,7 +113,7 @@ def gather_rows(plan, store, failed):
 
 def _print_verdict_counts(name, experiment, rows):
     judged = experiment_report.judge_claims(experiment, rows)
-    counts = Counter(verdict.agrees for _, verdict in judged)
+    counts = Counter(verdict.agrees for _, verdicts in judged for verdict in verdicts)
     print(f"{name}: " + ", ".join(f"{count} {what}" for what, count in counts.items()), flush=True)
 
 
@@ -114,8 +121,8 @@ def _make_parser():
     parser = argparse.ArgumentParser(
         prog="python -m laboratory",
         description="Run the experiments of the paper's Section 4 again, and judge its claims.\n"
-        "What is done is kept, so that a run that was stopped goes on. Units whose time is\n"
-        "reported run alone, the others one a core; every library has one thread.",
+        "What is done is kept, so that a run that was stopped goes on. Units run one a core,\n"
+        "every library has one thread, and times are of the processor.",
         epilog="experiments:\n"
         + textwrap.fill(", ".join(EXPERIMENTS), initial_indent="  ", subsequent_indent="  ")
         + "\n\nchecks, which are no experiments of the paper and have bars to reach:\n"
@@ -132,11 +139,17 @@ def _make_parser():
         metavar="DIR",
         help="where the results go (default: laboratory/results)",
     )
-    parser.add_argument("--seeds", type=int, help="how many (default: 5; quick: 1)")
-    parser.add_argument("--budget", type=float, help="seconds of learning a unit gets")
-    parser.add_argument("--quick", action="store_true", help="small sizes: half an hour for all")
+    parser.add_argument(
+        "--seeds", type=int, help="how many (default: 3 where all systems are compared, else 1)"
+    )
+    parser.add_argument("--budget", type=float, help="processor seconds of learning a unit gets")
+    parser.add_argument(
+        "--quick", action="store_true", help="small sizes: less than an hour for all"
+    )
     parser.add_argument(
         "--fresh", action="store_true", default=None, help="measure again what is done"
     )
-    parser.add_argument("--jobs", type=int, help="processes (default: one a core)")
+    parser.add_argument(
+        "--jobs", type=int, help="processes (default: one a core); 0: report what is done"
+    )
     return parser

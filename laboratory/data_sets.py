@@ -9,6 +9,7 @@ from benchmarks.data import existing_path, load_array, load_images
 from laboratory.preprocessing import normalise_contrast, preprocess
 
 SMALL_SETS = ("fruit", "city")
+SET_NAMES = (*SMALL_SETS, "cifar10", "flower", "video", "multispectral", "light field")
 FILTER_SUPPORT = (11, 11)
 """Of all two-dimensional sets."""
 

@@ -14,8 +14,8 @@ from benchmarks.quality import psnr
 from laboratory.code_size import measure_code_size
 from napari_scsc import SCSC
 
-NUMBERS_PER_PIXEL = (0.25, 0.5, 0.75)
-"""Equal sizes of codes: with one number a pixel, a code that is finished is nearly lossless."""
+NUMBERS_PER_PIXEL = (0.5,)
+"""Equal sizes of codes: with one number a pixel a code is nearly lossless, with 0.25 a blur."""
 
 _SIZE_TOLERANCE = 0.02  # of such a number
 _MAX_SIZE_RATIO = 1.3  # of neighbours: further apart, what lies between is not a straight line
@@ -31,7 +31,15 @@ def equal_size_column(numbers):
 
 
 EQUAL_SIZE_COLUMNS = tuple(equal_size_column(numbers) for numbers in NUMBERS_PER_PIXEL)
-QUALITY_COLUMNS = ("psnr", "psnr_unit", "length", "per_pixel", "numbers", *EQUAL_SIZE_COLUMNS)
+QUALITY_COLUMNS = (
+    "psnr",
+    "psnr_unit",
+    "objective_unit",
+    "length",
+    "per_pixel",
+    "numbers",
+    *EQUAL_SIZE_COLUMNS,
+)
 """Columns that say how good what was learned is."""
 
 

@@ -10,6 +10,8 @@ from laboratory.systems import UNTRAINED
 
 STYLES = {
     "SCSC": ("#d62728", "o"),
+    "SCSC orthonormal": ("#7b0000", "o"),
+    "SCSC orthonormal (shared)": ("#c51b8a", "s"),
     "SCSC-L1": ("#ff9896", "v"),
     "SCSC (shared)": ("#e377c2", "s"),
     "SCSC (ADMM code)": ("#8c564b", "P"),
@@ -27,6 +29,7 @@ STYLES = {
     "DeconvNet": ("#000000", "x"),
     "CCSC": ("#dbdb8d", "d"),
     "no learning (SCSC)": ("#d62728", ""),
+    "no learning (SCSC orthonormal)": ("#7b0000", ""),
     "no learning (shared)": ("#7f7f7f", ""),
     "smooth part only": ("#c7c7c7", ""),
 }
@@ -58,14 +61,16 @@ def make_panels(columns, rows=1):
 
 
 def plot_against(rows, size, label, constant=()):
-    """PSNR against a size: above at equal beta, below at each equal size of the code.
+    """Quality against a size: above at equal beta, below at each equal size of the code.
 
     Systems in ``constant`` do not have that size: they are horizontal lines.
     """
     rows = final_rows(rows)
     sets = [data for (data,) in distinct_labels(rows, "data")]
     keys = [
-        key for key in ("psnr", "psnr_unit", *EQUAL_SIZE_COLUMNS) if any(key in row for row in rows)
+        key
+        for key in ("psnr", "psnr_unit", "objective_unit", *EQUAL_SIZE_COLUMNS)
+        if any(row.get(key) is not None for row in rows)
     ]
     figure, axes = make_panels(len(sets), len(keys))
     for line, key in zip(axes, keys, strict=True):
@@ -76,13 +81,15 @@ def plot_against(rows, size, label, constant=()):
                     _draw_level(ax, line_rows, key, system)
                 else:
                     _draw_points(ax, line_rows, size, key, system)
-            ax.set(title=f"{TITLES[data]}, {_what_is_equal(key)}", xlabel=label, ylabel=PSNR)
+            quality = OBJECTIVE if key == "objective_unit" else PSNR
+            ax.set(title=f"{TITLES[data]}, {_what_is_equal(key)}", xlabel=label, ylabel=quality)
     axes[0, 0].legend(fontsize="small")
     return figure
 
 
 def _what_is_equal(key):
-    names = {"psnr": "equal beta", "psnr_unit": "equal beta, length 1"}
+    unit = "equal beta, length 1"
+    names = {"psnr": "equal beta", "psnr_unit": unit, "objective_unit": unit}
     return names.get(key) or f"{key.split('_')[-1]} numbers a pixel"
 
 
@@ -120,7 +127,7 @@ def plot_curves(rows):
                     _draw_level(ax, system_rows, key, system, ":")
                 else:
                     _draw_curves(ax, system_rows, key, system)
-            ax.set(title=TITLES[data], xlabel="clock time (seconds)", ylabel=label)
+            ax.set(title=TITLES[data], xlabel="processor seconds", ylabel=label)
             ax.xaxis.set_minor_formatter(NullFormatter())
             ax.grid(alpha=0.3)
     legend_beside(figure, axes[0, 0])

@@ -12,7 +12,7 @@ from laboratory.systems import ALL_SYSTEMS
 from laboratory.systems.interface import LearningTask
 from napari_scsc import SCSC, FilterBank, ZeroCodeWarning
 
-_CHECKPOINT_FACTOR = 3.0  # between the learning times of two evaluations on the way
+_CHECKPOINT_SHARES = (0.05, 0.18, 0.5)  # of the budget: evaluations on the way
 
 
 def measure(unit, folder):
@@ -28,18 +28,19 @@ def learn_and_evaluate(unit, data_set, system):
     settings = unit.settings
     task = make_task(unit, data_set)
     evaluator = Evaluator(data_set.test, settings["test_iterations"])
+    shares = _CHECKPOINT_SHARES if settings.get("curve") else ()
+    checkpoints = [share * settings["budget"] for share in shares]
     warm_up(task)
     rows = []
-    next_checkpoint = 0.0
     with dask_on_one_thread():
         for step, end_reason in steps_until_end(system(task), settings):
             if end_reason:
                 final = evaluate_at_both_prices(step.model, evaluator, settings["beta"])
                 rows.append(_row(step, final) | {"end": True, "ended_by": end_reason})
-            elif settings.get("curve") and step.seconds >= next_checkpoint:
+            elif checkpoints and step.seconds >= checkpoints[0]:
                 on_the_way = evaluate_at_both_prices(step.model, evaluator, settings["beta"])
                 rows.append(_row(step, on_the_way))
-                next_checkpoint = _CHECKPOINT_FACTOR * step.seconds
+                checkpoints = [seconds for seconds in checkpoints if seconds > step.seconds]
     if max_evaluations := settings["sparsity_steps"]:
         rows[-1] |= evaluate_at_equal_sizes(step.model, evaluator, final, max_evaluations)
     return rows

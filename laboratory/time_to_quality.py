@@ -5,16 +5,20 @@ A curve is the rows of one system on one set with one seed, evaluated at several
 
 import math
 import statistics
+from functools import partial
 
 from laboratory.result_rows import distinct_labels, final_rows, mean, select_rows
-from laboratory.verdicts import Claim, untested, verdict
+from laboratory.verdicts import Claim, is_objective, judges_of_both, untested, verdict
 
 
 def claims_for_psnr_and_objective(text, make_judge):
-    """The claim by both, for filters of length one; ``text`` has a {} for what is compared."""
-    return (
-        Claim(text.format("PSNR"), make_judge("psnr_unit")),
-        Claim(text.format("objective"), make_judge("objective_unit")),
+    """The claim by both, for filters of length one; ``text`` has a {} for what is compared.
+
+    ``make_judge`` takes the definition of SCSC and the column.
+    """
+    return tuple(
+        Claim(text.format(words), *judges_of_both(partial(make_judge, key=key)))
+        for words, key in (("PSNR", "psnr_unit"), ("objective", "objective_unit"))
     )
 
 
@@ -50,17 +54,21 @@ def faster_at_equal_quality(ours, theirs, key):
 def time_to_goal(rows, goal, key="psnr"):
     """Learning time until a column of a curve is at ``goal``; infinite if it never is.
 
-    Objectives must fall, all else must rise.
+    Objectives must fall, all else must rise. On the line between two evaluations.
     """
     sign = _sign(key)
-    return min(
-        (row["seconds"] for row in rows if key in row and sign * row[key] >= sign * goal),
-        default=math.inf,
-    )
+    curve = sorted((row["seconds"], sign * (row[key] - goal)) for row in rows if key in row)
+    for place, (seconds, excess) in enumerate(curve):
+        if excess >= 0:
+            if place == 0:
+                return seconds
+            before, lack = curve[place - 1]
+            return before + (seconds - before) * lack / (lack - excess)
+    return math.inf
 
 
 def _sign(key):
-    return -1 if key.startswith("objective") else 1
+    return -1 if is_objective(key) else 1
 
 
 def easier_goal(key):
@@ -71,13 +79,13 @@ def easier_goal(key):
 def times_to_common_goal(rows, a, b, goal_of, key="psnr", average=statistics.median):
     """Average over the seeds of the times of two systems to a goal, set by their final values.
 
-    None if no seed has both.
+    Seeds with which the first was not tested on the way are left out; None if no seed remains.
     """
     times = []
     for (seed,) in distinct_labels(rows, "seed"):
         curves = [select_rows(rows, system=system, seed=seed) for system in (a, b)]
         finals = [mean(final_rows(curve), key) for curve in curves]
-        if None not in finals:
+        if None not in finals and len(curves[0]) > 1:
             times.append([time_to_goal(curve, goal_of(*finals), key) for curve in curves])
     return [average(column) for column in zip(*times, strict=True)] or None
 
@@ -92,8 +100,9 @@ def start_that_reaches(rows, systems, goal, key):
 
 def untrained_name(system):
     """The name of what a system is before it has learned anything."""
-    has_weights = system.startswith("SCSC")
-    return "no learning (SCSC)" if has_weights else "no learning (shared)"
+    if system.startswith("SCSC orthonormal"):
+        return "no learning (SCSC orthonormal)"
+    return "no learning (SCSC)" if system.startswith("SCSC") else "no learning (shared)"
 
 
 def seconds_per_sample(rows, system):

@@ -16,8 +16,11 @@ from laboratory.result_rows import distinct_labels, final_rows, mean, select_row
 YES, MOSTLY, NO = "yes", "mostly", "no"
 UNDECIDED, NOT_TESTED = "undecided", "not tested"
 
-MUCH_DB = 1.0
-"""What "much" and "significantly" must be at least."""
+DEFINITIONS = ("SCSC", "SCSC orthonormal")
+"""The systems that are SCSC: as the paper defines it, and with orthonormal base filters."""
+
+MUCH_DB, MUCH_PERCENT = 1.0, 5.0
+"""What "much" and "significantly" must be at least: of a PSNR, and of an objective."""
 
 _MOSTLY_SHARE = 0.9  # of all pairs
 _SURE_STANDARD_ERRORS = 2.0  # that a lead must exceed, where there are several seeds
@@ -32,10 +35,24 @@ class Verdict(NamedTuple):
 
 @dataclass(frozen=True)
 class Claim:
-    """A sentence of the paper and the judge of it."""
+    """A sentence of the paper, and a judge of it for each definition of SCSC.
+
+    A sentence that is not about SCSC has one judge.
+    """
 
     text: str
     judge: Callable[[list], Verdict]
+    orthonormal_judge: Callable[[list], Verdict] | None = None
+
+    def verdicts(self, rows):
+        """Of SCSC as the paper defines it, and with orthonormal filters if that differs."""
+        judges = (self.judge, self.orthonormal_judge)
+        return [judge(rows) for judge in judges if judge is not None]
+
+
+def judges_of_both(make_judge):
+    """``make_judge`` of each definition of SCSC."""
+    return tuple(map(make_judge, DEFINITIONS))
 
 
 def verdict(measured, agrees):
@@ -48,18 +65,21 @@ def untested(why):
     return Verdict(why, NOT_TESTED)
 
 
-def claims_for_each_comparison(text, make_judge):
+def claims_for_each_comparison(text, make_judges):
     """The claim at equal beta, so for filters of length one, and at each equal size of the code.
 
-    ``make_judge`` takes the column.
+    For filters of length one also by the objective, which is what learning lowers.
+    ``make_judges`` takes the column, and makes the judges of a ``Claim``.
     """
-    return (
-        Claim(f"{text} (equal beta)", make_judge("psnr")),
-        Claim(f"{text} (equal beta, filters of length one)", make_judge("psnr_unit")),
-        *(
-            Claim(f"{text} ({numbers:g} numbers a pixel)", make_judge(equal_size_column(numbers)))
-            for numbers in NUMBERS_PER_PIXEL
-        ),
+    comparisons = {
+        "equal beta": "psnr",
+        "equal beta, filters of length one": "psnr_unit",
+        "objective, filters of length one": "objective_unit",
+    }
+    for numbers in NUMBERS_PER_PIXEL:
+        comparisons[f"{numbers:g} numbers a pixel"] = equal_size_column(numbers)
+    return tuple(
+        Claim(f"{text} ({words})", *make_judges(key)) for words, key in comparisons.items()
     )
 
 
@@ -88,8 +108,16 @@ class Lead:
 _OPPOSITE = {YES: NO, NO: YES, UNDECIDED: UNDECIDED}
 
 
+def is_objective(key):
+    """Whether less is better in that column; leads are then shares of the objective, in percent."""
+    return key.startswith("objective")
+
+
 def compute_lead(rows, ours, theirs, key):
-    """The lead of ours in the rows of one case; None if one of the two has no figure there."""
+    """The lead of ours in the rows of one case; None if one of the two has no figure there.
+
+    In dB; how much lower it is, in percent, for an objective.
+    """
     our_means, their_means = (_means_by_seed(rows, key, system) for system in (ours, theirs))
     if not our_means or not their_means:
         return None
@@ -105,7 +133,13 @@ def _means_by_seed(rows, key, system):
     system_rows = select_rows(rows, system=system)
     seeds = distinct_labels(system_rows, "seed")
     means = {seed: mean(system_rows, key, seed=seed) for (seed,) in seeds}
-    return {seed: value for seed, value in means.items() if value is not None}
+    worth = _logarithmic_worth if is_objective(key) else float
+    return {seed: worth(value) for seed, value in means.items() if value is not None}
+
+
+def _logarithmic_worth(objective):
+    """Differences of it are percents where they are small; ``_format_range`` has them exactly."""
+    return -100 * math.log(objective)
 
 
 def _standard_error(numbers):
@@ -128,16 +162,26 @@ def leads_by_case(rows, ours, theirs, key, cases=("data", "R"), match=None):
 
 
 def always_above(ours, theirs, key="psnr", cases=("data", "R"), match=None, where=None, least=0.0):
-    """A judge: ours is above theirs, by more than ``least``, in every case that was measured."""
-    words = f"above by {least:g} dB or more" if least else "above"
+    """A judge: ours is above theirs, by more than ``least`` dB, in every case that was measured.
+
+    An objective must be lower; "much" is then ``MUCH_PERCENT``.
+    """
+    if is_objective(key):
+        least = MUCH_PERCENT if least else 0.0
+        words = f"lower by {least:g} % or more" if least else "lower"
+    else:
+        words = f"above by {least:g} dB or more" if least else "above"
     return _in_every_case(
         ours, theirs, key, cases, match, where, words, lambda lead: lead.exceeds(least)
     )
 
 
 def always_within(ours, theirs, most, key="psnr", cases=("data",)):
-    """A judge: both are the same in every case, but for ``most`` dB up or down."""
-    words = f"within {most:g} dB"
+    """A judge: both are the same in every case, but for ``most`` up or down.
+
+    That is in dB, in percent for an objective.
+    """
+    words = f"within {most:g} {'%' if is_objective(key) else 'dB'}"
     return _in_every_case(
         ours, theirs, key, cases, cases, None, words, lambda lead: lead.is_within(most)
     )
@@ -152,7 +196,7 @@ def _in_every_case(ours, theirs, key, cases, match, where, words, decide):
         answers = [decide(lead) for lead in leads.values()]
         unsure = answers.count(UNDECIDED)
         text = f"{ours} against {theirs}: {words} in {answers.count(YES)} of {len(leads)} cases, "
-        text += f"{_format_range(lead.mean for lead in leads.values())} dB"
+        text += _format_range((lead.mean for lead in leads.values()), key)
         return Verdict(
             text + (f"; {unsure} may be chance" if unsure else ""),
             NO if NO in answers else UNDECIDED if unsure else YES,
@@ -161,23 +205,26 @@ def _in_every_case(ours, theirs, key, cases, match, where, words, decide):
     return judge
 
 
-def _format_range(numbers):
-    numbers = list(numbers)
-    low, high = min(numbers), max(numbers)
-    return f"{low:+.2f}" if low == high else f"{low:+.2f} to {high:+.2f}"
+def _format_range(numbers, key):
+    if is_objective(key):
+        numbers, digits, unit = [100 * math.expm1(-number / 100) for number in numbers], 1, "%"
+    else:
+        numbers, digits, unit = list(numbers), 2, "dB"
+    ends = dict.fromkeys(f"{end:+.{digits}f}" for end in (min(numbers), max(numbers)))
+    return f"{' to '.join(ends)} {unit}"
 
 
 # --- one system at several sizes ----------------------------------------------------------------
 
 
-def grows_with(size, key="psnr", slack=0.1):
-    """A judge: more of ``size`` is better for every system on every set.
+def grows_with(size, key="psnr", slack=0.1, without=()):
+    """A judge: more of ``size`` is better for every system but those, on every set.
 
-    A step down of less than ``slack`` dB between two neighbours is none.
+    A step down of less than ``slack`` dB between two neighbours is none; percent of an objective.
     """
 
     def judge(rows):
-        rows = final_rows(rows)
+        rows = [row for row in final_rows(rows) if row["system"] not in without]
         n_rising, n_lines, exceptions = 0, 0, []
         for system, data in distinct_labels(rows, "system", "data"):
             line = _line(rows, size, key, system, data)
@@ -189,7 +236,7 @@ def grows_with(size, key="psnr", slack=0.1):
             rises = min(steps) > -slack and gain > 0
             n_rising += rises
             if not rises:
-                exceptions.append(f"{system} on {data} {gain:+.2f} dB")
+                exceptions.append(f"{system} on {data} {_format_range([gain], key)}")
         if not n_lines:
             return untested(f"no system at two values of {size}")
         text = f"better with {size} in {n_rising} of {n_lines} lines"
@@ -203,7 +250,8 @@ def _line(rows, size, key, system, data):
     """Pairs (size, mean of the column), sorted."""
     line_rows = select_rows(rows, system=system, data=data)
     points = [(x, mean(line_rows, key, **{size: x})) for (x,) in distinct_labels(line_rows, size)]
-    return sorted(point for point in points if point[1] is not None)
+    worth = _logarithmic_worth if is_objective(key) else float
+    return sorted((x, worth(value)) for x, value in points if value is not None)
 
 
 # --- groups of systems --------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 """Units of work: each is measured once, kept in a file of its own, and never measured again.
 
-A unit whose time is reported runs alone; the others run one a core. Libraries have one thread.
+Units run one a core, and libraries have one thread. What is reported of learning is the time of
+the processor, so that units do not disturb each other.
 """
 
 import hashlib
@@ -32,7 +33,6 @@ class WorkUnit:
     data: str
     seed: int
     settings: dict = field(default_factory=dict)
-    runs_alone: bool = False  # its time is reported
     guessed_seconds: float = 10.0  # as long as nothing is known
 
     @property
@@ -69,12 +69,11 @@ class UnitStore:
         self.folder = Path(folder)
 
     def record(self, unit):
-        """What was kept of a unit; None if it is not done, or not alone as it should be."""
+        """What was kept of a unit; None if it is not done."""
         path = self._path(unit)
         if not path.exists():
             return None
-        record = json.loads(path.read_text(encoding="utf-8"))
-        return None if unit.runs_alone and not record["alone"] else record
+        return json.loads(path.read_text(encoding="utf-8"))
 
     def keep(self, unit, rows, seconds):
         """Write the file whole or not at all."""
@@ -82,7 +81,6 @@ class UnitStore:
         record = {
             "kind": unit.kind,
             "labels": unit.labels,
-            "alone": unit.runs_alone,
             "seconds": seconds,
             "rows": rows,
         }
@@ -109,30 +107,29 @@ class UnitStore:
 
 
 def _likeness(kind, labels):
-    return kind, labels["system"], labels["data"], labels.get("K"), labels.get("size")
+    sizes = ("K", "R", "size", "sparsity_steps")
+    return kind, labels["system"], labels["data"], *map(labels.get, sizes)
 
 
 def unique_units(units):
-    """Each unit once, though several experiments want it; alone, if one of them wants it so."""
-    unique = {}
-    for unit in units:
-        if unit.key not in unique or unit.runs_alone:
-            unique[unit.key] = unit
-    return list(unique.values())
+    """Each unit once, though several experiments want it."""
+    return list({unit.key: unit for unit in units}.values())
 
 
 def expected_seconds(units, store, jobs):
     """How long the units will take, from what like ones took, or else from their guesses."""
     known = store.median_seconds()
-    total = 0.0
-    for unit in units:
-        seconds = known.get(_likeness(unit.kind, unit.labels), unit.guessed_seconds)
-        total += seconds if unit.runs_alone else seconds / jobs
-    return total
+    each = [known.get(_likeness(unit.kind, unit.labels), unit.guessed_seconds) for unit in units]
+    return sum(each) / jobs
 
 
 def run_units(units, store, folder, jobs=1, say=print):
-    """Do what is not done yet; return {key: message} of the units that failed."""
+    """Do what is not done yet; return {key: message} of the units that failed.
+
+    Without ``jobs`` nothing is done.
+    """
+    if jobs == 0:
+        return {}
     wanted = unique_units(units)
     todo = [unit for unit in wanted if store.record(unit) is None]
     minutes = expected_seconds(todo, store, jobs) / 60
@@ -142,15 +139,12 @@ def run_units(units, store, folder, jobs=1, say=print):
     )
     failed = {}
     progress = _Progress(len(todo), say)
-    for runs_alone in (True, False):
-        round_units = [unit for unit in todo if unit.runs_alone == runs_alone]
-        workers = 1 if runs_alone else min(jobs, max(len(round_units), 1))
-        for unit, outcome in _outcomes(round_units, folder, workers):
-            if isinstance(outcome, BaseException):
-                failed[unit.key] = f"{type(outcome).__name__}: {outcome}"
-            else:
-                store.keep(unit, *outcome)
-            progress.report(unit, outcome)
+    for unit, outcome in _outcomes(todo, folder, min(jobs, max(len(todo), 1))):
+        if isinstance(outcome, BaseException):
+            failed[unit.key] = f"{type(outcome).__name__}: {outcome}"
+        else:
+            store.keep(unit, *outcome)
+        progress.report(unit, outcome)
     return failed
 
 

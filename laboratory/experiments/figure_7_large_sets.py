@@ -6,13 +6,21 @@ from laboratory.experiments.figure_5_number_of_filters import large_set_settings
 from laboratory.learning_units import learning_unit
 from laboratory.systems import UNTRAINED
 from laboratory.time_to_quality import claims_for_psnr_and_objective, faster_at_equal_quality
-from laboratory.verdicts import MUCH_DB, always_above, claims_for_each_comparison
+from laboratory.verdicts import (
+    DEFINITIONS,
+    MUCH_DB,
+    always_above,
+    claims_for_each_comparison,
+    judges_of_both,
+)
 
 TITLE = "Figure 7: testing PSNR on the large data sets"
 NOTES = (
     "Subsets of the paper's sets; Flower is cut to squares. On Flower OCSC has a sixth of the "
-    "filters, as in the paper, where more did not fit into memory. Both have the same time, but "
-    'for ten passes at most and one at least. Significant is 1 dB. "No learning" is what each '
+    "filters, as in the paper, where more did not fit into memory; on CIFAR-10 a third in the full "
+    "version, where the paper has as many as SCSC: with 300 a single sample takes it longer than "
+    "the whole budget. Both have the same time, but for one pass at least. "
+    'Significant is 1 dB. "No learning" is what each '
     "begins with: a time to what the beginning already has is not compared. Both PSNR and "
     "objective against time are at a price that is equal for filters of length one."
 )
@@ -21,7 +29,6 @@ SUMMARY = (
     (
         *QUALITY_COLUMNS,
         "objective",
-        "objective_unit",
         "seconds",
         "passes",
         "budget",
@@ -31,13 +38,15 @@ SUMMARY = (
 CLAIMS = (
     *claims_for_each_comparison(
         "SCSC significantly outperforms OCSC on both sets",
-        lambda key: always_above(
-            "SCSC", "OCSC", key, cases=("data",), match=("data",), least=MUCH_DB
+        lambda key: judges_of_both(
+            lambda ours: always_above(
+                ours, "OCSC", key, cases=("data",), match=("data",), least=MUCH_DB
+            )
         ),
     ),
     *claims_for_psnr_and_objective(
         "SCSC reaches what OCSC reaches in less time ({}, filters of length one)",
-        lambda key: faster_at_equal_quality("SCSC", "OCSC", key),
+        lambda ours, key: faster_at_equal_quality(ours, "OCSC", key),
     ),
 )
 
@@ -46,19 +55,25 @@ def plan(scale):
     return [
         learning_unit(scale, system, data, seed, **_changes(scale, system, data))
         for data in ("cifar10", "flower")
-        for system in ("SCSC", "OCSC", *UNTRAINED)
-        for seed in range(scale.seeds)
+        for system in (*DEFINITIONS, "OCSC", *UNTRAINED)
+        for seed in range(scale.sweep_seeds)
     ]
 
 
 def _changes(scale, system, data):
-    k = 40 if scale.quick else 300
-    without_weights = system in ("OCSC", "no learning (shared)")
-    count = k // 6 if without_weights and data == "flower" else k
-    changes = large_set_settings(scale, data) | {"K": count}
+    changes = large_set_settings(scale, data) | {"K": _count_filters(scale, system, data)}
     if system in UNTRAINED:
         return changes
-    return changes | {"runs_alone": True, "curve": True, "passes": 10}
+    return changes | {"curve": True}
+
+
+def _count_filters(scale, system, data):
+    k = 40 if scale.quick else 300
+    if system not in ("OCSC", "no learning (shared)"):
+        return k
+    if data == "flower":
+        return k // 6
+    return k if scale.quick else k // 3
 
 
 def draw(rows):

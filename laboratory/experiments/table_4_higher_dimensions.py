@@ -8,7 +8,12 @@ from laboratory.learning_units import learning_unit
 from laboratory.result_rows import final_rows
 from laboratory.systems import UNTRAINED
 from laboratory.time_to_quality import claims_for_psnr_and_objective, faster_at_equal_quality
-from laboratory.verdicts import always_above, claims_for_each_comparison
+from laboratory.verdicts import (
+    DEFINITIONS,
+    always_above,
+    claims_for_each_comparison,
+    judges_of_both,
+)
 
 TITLE = "Table 4: higher-dimensional data sets"
 NOTES = (
@@ -16,8 +21,8 @@ NOTES = (
     "and others for the test; the paper had whole collections. The contrast of each frame, band "
     "or view is normalised. The quick version has every third band and every second view. Codes "
     "are shared over bands and views, and beta grows as the root of their number, as the answer "
-    "of a filter of unit length does. All ran on one thread of a CPU, within the same budget; the "
-    "online systems make ten passes at most. A pass of CCSC is one of its iterations. Speed is "
+    "of a filter of unit length does. All ran on one thread of a CPU, within the same budget, but "
+    "for one pass at least. A pass of CCSC is one of its iterations. Speed is "
     'judged at R = 10; "no learning" is what each begins with.'
 )
 SUMMARY = (
@@ -26,9 +31,9 @@ SUMMARY = (
 )
 _SET_SIZES = {
     # size, training and test samples, filters, step of bands or views; then of the quick version
-    "video": ((100, 10, 2, (11, 11, 11), 1), (32, 6, 1, (5, 7, 7), 1)),
-    "multispectral": ((60, 6, 2, (11, 11), 1), (32, 8, 2, (11, 11), 3)),
-    "light field": ((60, 40, 4, (11, 11), 1), (32, 8, 2, (11, 11), 2)),
+    "video": ((40, 4, 1, (7, 11, 11), 1), (32, 6, 1, (5, 7, 7), 1)),
+    "multispectral": ((48, 4, 1, (11, 11), 1), (32, 8, 2, (11, 11), 3)),
+    "light field": ((48, 4, 1, (11, 11), 1), (32, 8, 2, (11, 11), 2)),
 }
 
 
@@ -42,53 +47,55 @@ def plan(scale):
     units = []
     for data, sizes in _SET_SIZES.items():
         size, n_train, n_test, support, step = sizes[scale.quick]
-        changes = scale.small_set_settings() | {
-            "size": size,
-            "n_train": n_train,
-            "n_test": n_test,
-            "support": list(support),
-            "joint_step": step,
-            "K": 30 if scale.quick else 50,
-            "beta": round(0.1 * _count_channels(data, step) ** 0.5, 3),
-        }
+        changes = scale.other_set_settings(
+            size=size,
+            n_train=n_train,
+            n_test=n_test,
+            support=list(support),
+            joint_step=step,
+            K=30 if scale.quick else 50,
+            beta=round(0.1 * _count_channels(data, step) ** 0.5, 3),
+        )
         for system, options in _SYSTEM_OPTIONS:
+            if scale.quick and system not in UNTRAINED:
+                options = options | {"curve": True}
             units += [
                 learning_unit(scale, system, data, seed, **(changes | options))
-                for seed in range(scale.seeds)
+                for seed in range(scale.sweep_seeds)
             ]
     return units
 
 
-_TIMED = {"runs_alone": True, "curve": True}
 _SYSTEM_OPTIONS = (
-    ("CCSC", _TIMED),
-    ("OCSC", _TIMED | {"passes": 10}),
-    ("SCSC", _TIMED | {"passes": 10, "R": 5}),
-    ("SCSC", _TIMED | {"passes": 10, "R": 10}),
+    *((system, {"R": r}) for r in (10, 5) for system in DEFINITIONS),
+    ("CCSC", {}),
+    ("OCSC", {}),
     *((start, {"sparsity_steps": 0, "R": 10}) for start in UNTRAINED),
 )
 
 
-def _faster_than(rival, key):
-    judge = faster_at_equal_quality("SCSC", rival, key)
+def _faster_than(rival, ours, key):
+    judge = faster_at_equal_quality(ours, rival, key)
 
     def judge_one_size(rows):
-        return judge([row for row in rows if row["system"] != "SCSC" or row["R"] == 10])
+        return judge([row for row in rows if row["system"] != ours or row["R"] == 10])
 
     return judge_one_size
 
 
-def _above(ours, theirs, cases=("data", "R")):
+def _scsc_above(theirs):
     return claims_for_each_comparison(
-        f"{ours} outperforms {theirs}",
-        lambda key: always_above(ours, theirs, key, cases=cases, match=("data",)),
+        f"SCSC outperforms {theirs}",
+        lambda key: judges_of_both(lambda ours: always_above(ours, theirs, key, match=("data",))),
     )
 
 
 CLAIMS = (
-    *_above("SCSC", "OCSC"),
-    *_above("SCSC", "CCSC"),
-    *_above("OCSC", "CCSC", cases=("data",)),
+    *_scsc_above("OCSC"),
+    *_scsc_above("CCSC"),
+    *claims_for_each_comparison(
+        "OCSC outperforms CCSC", lambda key: (always_above("OCSC", "CCSC", key, cases=("data",)),)
+    ),
     *(
         claim
         for rival in ("OCSC", "CCSC")
@@ -109,4 +116,4 @@ def draw(rows):
 
 
 def _bar_name(row):
-    return row["data"] + (f", R = {row['R']}" if row["system"] == "SCSC" else "")
+    return row["data"] + (f", R = {row['R']}" if row["system"] in DEFINITIONS else "")

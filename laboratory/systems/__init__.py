@@ -29,6 +29,9 @@ SYSTEMS = {
     ),
     "SCSC-L1": SystemEntry("scsc_and_ocsc", "scsc_l1", _SCSC, is_online=True),
     "SCSC (shared)": SystemEntry("scsc_and_ocsc", "scsc_shared", _SCSC, is_online=True),
+    "SCSC orthonormal (shared)": SystemEntry(
+        "scsc_and_ocsc", "scsc_orthonormal_shared", _SCSC, is_online=True
+    ),
     "SCSC (ADMM code)": SystemEntry("scsc_and_ocsc", "scsc_by_admm", _SCSC, is_online=True),
     "OCSC": SystemEntry("scsc_and_ocsc", "ocsc", _OCSC, is_online=True),
     "OCSC fine-tuned": SystemEntry("scsc_and_ocsc", "ocsc_fine_tuned", _OCSC, is_online=True),
@@ -54,6 +57,9 @@ _UNTRAINED = "random filters, nothing learned"
 
 UNTRAINED = {
     "no learning (SCSC)": SystemEntry("scsc_and_ocsc", "scsc_start", _UNTRAINED),
+    "no learning (SCSC orthonormal)": SystemEntry(
+        "scsc_and_ocsc", "scsc_orthonormal_start", _UNTRAINED
+    ),
     "no learning (shared)": SystemEntry("scsc_and_ocsc", "shared_start", _UNTRAINED),
 }
 """What the systems begin with: one that is not better than these has learned nothing."""

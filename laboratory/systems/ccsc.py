@@ -65,19 +65,19 @@ class Block:
 def learn(task, n_blocks=_N_BLOCKS):
     """An iteration: some rounds of ADMM for all codes, and some for the filters."""
     geometry = Geometry(task.joint, task.shift, task.support)
-    begin = time.perf_counter()
+    begin = time.process_time()
     filters = task.first_filters()
     parts = np.array_split(task.samples, min(n_blocks, len(task.samples)))
     first = dask.delayed(Block.first)
     blocks = dask.persist(*[first(part, task.n_filters, geometry) for part in parts])
     rho = 0.0
-    seconds = time.perf_counter() - begin
+    seconds = time.process_time() - begin
     for iteration in range(1, _MAX_ITERATIONS + 1):
-        begin = time.perf_counter()
+        begin = time.process_time()
         with single_threaded():
             blocks = dask.persist(*[dask.delayed(code)(b, filters, task.beta) for b in blocks])
             blocks, filters, rho = agree(blocks, filters, rho)
-        seconds += time.perf_counter() - begin
+        seconds += time.process_time() - begin
         kept_bytes = sum(dask.compute(*[b.nbytes for b in blocks])) + filters.nbytes
         yield LearningStep(seconds, iteration, shared_coder(task, filters), kept_bytes)
 

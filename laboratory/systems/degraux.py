@@ -35,7 +35,7 @@ def learn(task):
     memory = Correlations(geometry, task.n_filters)
     seconds = 0.0
     for passes, sample in stream_samples(task):
-        begin = time.perf_counter()
+        begin = time.process_time()
         with single_threaded():
             problem.set_filters(filters)
             problem.set_sample(sample, None)
@@ -43,7 +43,7 @@ def learn(task):
             maps, filled, _ = problem.statistics()
             memory.add(maps, filled)
             filters = improve(filters, memory)
-        seconds += time.perf_counter() - begin
+        seconds += time.process_time() - begin
         kept_bytes = memory.codes.nbytes + memory.sample.nbytes + filters.nbytes
         yield LearningStep(seconds, passes, shared_coder(task, filters), kept_bytes)
 

@@ -6,11 +6,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from laboratory.systems.code_admm import solve_by_admm
-from laboratory.systems.interface import MAX_PASSES, LearningStep, shared_coder, stream_samples
+from laboratory.systems.interface import LearningStep, shared_coder, stream_samples
 from napari_scsc import SCSC, Code, FilterBank
 from napari_scsc.model.solver import code
 from napari_scsc.model.solver.filter_step import FilterStep
 from napari_scsc.model.solver.history import History
+from napari_scsc.model.solver.orthonormal_step import project_orthonormal
 from napari_scsc.model.solver.problem import Geometry, Problem
 from napari_scsc.model.state import State
 from napari_scsc.model.threads import single_threaded
@@ -40,6 +41,11 @@ def scsc_shared(task):
     return _learn(task, weights="shared", ball="l2", filters="ball")
 
 
+def scsc_orthonormal_shared(task):
+    """One matrix of weights for all samples, and orthonormal base filters."""
+    return _learn(task, weights="shared", ball="l2", filters="orthonormal")
+
+
 def ocsc(task):
     """OCSC (Wang et al. 2018): all K filters are learned, and there are no weights."""
     return _learn(replace(task, n_base=task.n_filters), weights="identity")
@@ -63,7 +69,7 @@ def scsc_by_admm(task):
     problem = Problem(geometry, task.n_base, settings.real)
     state = State.first(settings, task.samples[0], FilterBank(_first_base(task), task.n_joint))
     for passes, sample in stream_samples(task):
-        begin = time.perf_counter()
+        begin = time.process_time()
         with single_threaded():
             problem.set_filters(state.step.filters)
             problem.set_sample(sample, None)
@@ -79,7 +85,7 @@ def scsc_by_admm(task):
             use = np.abs(solution.codes).sum(axis=1)
             state.take_in((maps, filled), solution.weights, use, forget=0.0)
             state.update_filters(ball="l2")
-        state.seconds += time.perf_counter() - begin
+        state.seconds += time.process_time() - begin
         bank = FilterBank(
             state.step.filters, task.n_joint, state.mean_weights, settings=settings.to_json()
         )
@@ -89,6 +95,11 @@ def scsc_by_admm(task):
 def scsc_start(task):
     """SCSC before it has learned anything: what random base filters do."""
     yield _nothing_learned(_start(task, weights="sample", ball="l2", filters="ball"))
+
+
+def scsc_orthonormal_start(task):
+    """SCSC with random orthonormal base filters."""
+    yield _nothing_learned(_start(task, weights="sample", ball="l2", filters="orthonormal"))
 
 
 def shared_start(task):
@@ -161,19 +172,25 @@ def refit(filters, geometry, maps, sample):
 
 
 def _learn(task, **arguments):
+    seconds = 0.0
     model = _start(task, **arguments)
-    for update in model.iter_fit(task.samples, MAX_PASSES):
-        passes = update.sample / len(task.samples)
+    for passes, sample in stream_samples(task):
+        begin = time.process_time()
+        model.partial_fit(sample)
+        seconds += time.process_time() - begin
         if arguments["weights"] == "identity":
-            coder = shared_coder(task, update.B)
+            coder = shared_coder(task, model.bank.filters)
         else:
             coder = SCSC.from_bank(model.bank)
-        yield LearningStep(update.seconds, passes, coder, _kept(model._state))
+        yield LearningStep(seconds, passes, coder, _kept(model._state))
 
 
 def _start(task, **arguments):
+    base_filters = _first_base(task)
+    if arguments.get("filters") == "orthonormal":
+        base_filters = project_orthonormal(base_filters)
     return SCSC.from_bank(
-        FilterBank(_first_base(task), task.n_joint),
+        FilterBank(base_filters, task.n_joint),
         n_filters=task.n_filters,
         beta=task.beta,
         radius=task.radius,

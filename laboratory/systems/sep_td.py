@@ -31,9 +31,9 @@ def learn_rescaled(task):
 def _learn(task, decomposer):
     """Only the last post-processing counts."""
     for step in scsc_and_ocsc.ocsc(task):
-        begin = time.perf_counter()
+        begin = time.process_time()
         filters = decomposer(step.model.bank.filters, task.n_base, task.seed)
-        seconds = time.perf_counter() - begin
+        seconds = time.process_time() - begin
         yield replace(step, seconds=step.seconds + seconds, model=shared_coder(task, filters))
 
 

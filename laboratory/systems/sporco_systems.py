@@ -25,15 +25,15 @@ def ocdl_liu(task):
     options = OnlineConvBPDNDictLearn.Options(
         {"DataType": np.float32, "CBPDN": {"MaxMainIter": _CODE_ITERATIONS}}
     )
-    begin = time.perf_counter()
+    begin = time.process_time()
     learner = OnlineConvBPDNDictLearn(
         _filters_for_sporco(task), task.beta, options, dimK=0, dimN=len(task.support)
     )
-    seconds = time.perf_counter() - begin
+    seconds = time.process_time() - begin
     for passes, sample in stream_samples(task):
-        begin = time.perf_counter()
+        begin = time.process_time()
         filters = learner.solve(_channels_last(sample[None], task)[..., 0])
-        seconds += time.perf_counter() - begin
+        seconds += time.process_time() - begin
         model = shared_coder(task, _filters_from_sporco(filters, task))
         yield LearningStep(seconds, passes, model, filters.nbytes)
 
@@ -57,7 +57,7 @@ def _learn_in_batch(task, method):
         },
         dmethod=method,
     )
-    begin = time.perf_counter()
+    begin = time.process_time()
     learner = ConvBPDNDictLearn(
         _filters_for_sporco(task),
         _channels_last(task.samples, task),
@@ -66,11 +66,11 @@ def _learn_in_batch(task, method):
         dmethod=method,
         dimN=len(task.support),
     )
-    seconds = time.perf_counter() - begin
+    seconds = time.process_time() - begin
     for iteration in range(1, _MAX_ITERATIONS + 1):
-        begin = time.perf_counter()
+        begin = time.process_time()
         learner.solve()
-        seconds += time.perf_counter() - begin
+        seconds += time.process_time() - begin
         model = shared_coder(task, _filters_from_sporco(learner.getdict(), task))
         yield LearningStep(seconds, iteration, model, _bytes_of(learner.xstep, learner.dstep))
 

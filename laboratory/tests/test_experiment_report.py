@@ -20,9 +20,15 @@ def test_report_says_claims_and_spread(tmp_path):
         *make_final_rows({"SCSC": 31.0, "SCSC-L1": 28.5}, seed=1),
     ]
     text = write_report(
-        load_experiment("balls"), "balls", rows, {"one": "not run"}, QUICK, tmp_path
+        load_experiment("balls"),
+        "balls",
+        rows,
+        {"one, seed 1": "not run", "one, seed 2": "not run"},
+        QUICK,
+        tmp_path,
     )
     assert "30.5 ± 0.71" in text
     assert "| yes |" in text
-    assert "- one: not run" in text
+    assert "- one, seed 1, 2: not run" in text
+    assert "up to 2 seeds" in text
     assert {path.name for path in tmp_path.iterdir()} == {"balls.csv", "balls.png", "balls.md"}

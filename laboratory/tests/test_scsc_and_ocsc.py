@@ -15,6 +15,8 @@ from laboratory.tests.planted_filters import (
     total_objective,
 )
 
+ORTHONORMAL = "SCSC orthonormal"
+
 pytestmark = pytest.mark.usefixtures("dask_on_one_thread")
 
 
@@ -50,6 +52,24 @@ def test_fine_tuning_has_as_many_filters_as_others_have_base_filters():
     task = planted_task(2, (14, 14), support=(3, 3))
     (step,) = take_steps("OCSC fine-tuned", replace(task, n_filters=7, n_base=2), 1)
     assert len(model_filters(step.model)) == 2
+
+
+def test_orthonormal_filters_are_so_from_the_beginning():
+    task = planted_task()
+    for step in (
+        next(scsc_and_ocsc.scsc_orthonormal_start(task)),
+        *take_steps(ORTHONORMAL, task, 3),
+    ):
+        rows = step.model.bank.filters.reshape(task.n_base, -1)
+        np.testing.assert_allclose(rows @ rows.T, np.eye(task.n_base), atol=1e-5)
+
+
+def test_what_orthonormal_filters_keep_does_not_depend_on_the_size_of_samples():
+    kept = {
+        take_steps(ORTHONORMAL, planted_task(2, (length, length)), 1)[0].kept_bytes
+        for length in (14, 30)
+    }
+    assert len(kept) == 1
 
 
 def test_admm_for_the_code_learns_as_well_as_niapg():

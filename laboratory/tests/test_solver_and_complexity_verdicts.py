@@ -9,7 +9,7 @@ from laboratory.verdicts import NO, NOT_TESTED, UNDECIDED, YES
 
 
 def solved(system, objective, late_change, violation_share=None, seconds=1.0, iteration=1):
-    row = {"system": system, "seed": 0, "end": True, "objective": objective}
+    row = {"system": system, "filters_of": "SCSC", "seed": 0, "end": True, "objective": objective}
     row |= {"late_change": late_change, "seconds": seconds, "iteration": iteration}
     if violation_share is not None:
         row |= {"violation": 1.0, "violation_share": violation_share}
@@ -77,6 +77,6 @@ def test_exponents_are_upper_bounds():
 @pytest.mark.parametrize(("ratio", "expected"), [(100.0, YES), (91.8, NO)])
 def test_hundredth_of_the_memory_is_that_of_h(ratio, expected):
     ratios = {"H": ratio, "H and G": 91.8}
-    rows = [{"system": "OCSC", "of": what, "ratio": r} for what, r in ratios.items()]
+    rows = [{"system": "SCSC", "of": what, "ratio": r} for what, r in ratios.items()]
     (told,) = (v for text, v in judge_experiment("complexity", rows).items() if "hundredth" in text)
     assert told == expected

@@ -1,8 +1,10 @@
 """Systems that are online, in SPORCO, or a consensus: what must hold of each."""
 
 import inspect
+import itertools
 import subprocess
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,6 +27,8 @@ pytestmark = pytest.mark.usefixtures("dask_on_one_thread")
 
 SYSTEMS_HERE = [
     "SCSC",
+    "SCSC orthonormal",
+    "SCSC orthonormal (shared)",
     "SCSC-L1",
     "SCSC (shared)",
     "SCSC (ADMM code)",
@@ -115,6 +119,17 @@ def test_online_systems_keep_as_much_after_many_samples_as_after_one(name):
     steps = take_steps(name, task, 7)
     assert steps[0].kept_bytes == steps[-1].kept_bytes
     assert steps[-1].passes == pytest.approx(7 / 3)
+
+
+@pytest.mark.parametrize("name", SYSTEMS_HERE)
+def test_seconds_are_of_the_processor(name, monkeypatch):
+    """A clock of the processor that goes on by one each time that it is read."""
+    steps = require_system(name)(planted_task(3, (14, 14), support=(3, 3)))
+    monkeypatch.setattr(time, "process_time", map(float, itertools.count()).__next__)
+    first, second = next(steps).seconds, next(steps).seconds
+    assert first >= 1
+    assert first.is_integer()
+    assert second > first
 
 
 def test_every_name_of_the_paper_is_there_with_where_it_comes_from():

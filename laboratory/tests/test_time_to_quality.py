@@ -12,7 +12,7 @@ from laboratory.tests.result_row_makers import (
     make_curve,
     make_untrained,
 )
-from laboratory.time_to_quality import faster_at_equal_quality, time_to_goal
+from laboratory.time_to_quality import faster_at_equal_quality, time_to_goal, times_to_common_goal
 from laboratory.verdicts import NO, NOT_TESTED, YES
 
 
@@ -53,8 +53,18 @@ def test_a_seed_is_compared_with_itself():
     assert "never" not in judge(rows + later).measured
 
 
+def test_seeds_without_a_curve_say_nothing_of_time():
+    rows = make_curve("SCSC", FAST) + make_curve("OCSC", SLOW)
+    ends = [row | {"seed": 1, "seconds": 40} for row in rows if row["end"]]
+    assert times_to_common_goal(rows + ends, "SCSC", "OCSC", min) == times_to_common_goal(
+        rows, "SCSC", "OCSC", min
+    )
+
+
 def test_time_that_is_never_reached_is_infinite():
     assert time_to_goal(make_curve("SCSC", FAST), 30) == 2
+    assert time_to_goal(make_curve("SCSC", FAST), 27) == pytest.approx(1.4)
+    assert time_to_goal(make_curve("SCSC", FAST), 20) == 1  # not tested before
     assert time_to_goal(make_curve("SCSC", FAST), 31) == math.inf
     rows = make_curve("SCSC", SLOW) + make_curve("OCSC", FAST)
     assert convergence.sooner("psnr")(rows, "SCSC", "OCSC") == NO

@@ -25,6 +25,14 @@ def test_one_case_against_it_refutes_what_is_always_so():
     assert "1 of 2" in found.measured
 
 
+def test_lead_in_the_objective_is_said_in_percent_of_the_rival():
+    rows = make_final_rows({"SCSC": 30, "OCSC": 30})
+    rows[0]["objective_unit"] = 0.6 * rows[1]["objective_unit"]
+    found = always_above("SCSC", "OCSC", "objective_unit")(rows)
+    assert found.agrees == YES
+    assert "lower in 1 of 1 cases, -40.0 %" in found.measured
+
+
 def seeds_of(*pairs):
     """PSNRs of SCSC and OCSC, a pair a seed."""
     return [

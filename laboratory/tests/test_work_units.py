@@ -7,11 +7,9 @@ from laboratory.command_line import gather_rows
 from laboratory.work_units import UnitStore, WorkUnit, expected_seconds, run_units, unique_units
 
 
-def test_a_unit_that_must_be_alone_is_so_for_all():
-    timed = WorkUnit("learning", "SCSC", "fruit", 0, runs_alone=True)
-    other = WorkUnit("learning", "SCSC", "fruit", 0)
-    for both in ([timed, other], [other, timed]):
-        assert [unit.runs_alone for unit in unique_units(both)] == [True]
+def test_a_unit_that_two_experiments_want_is_one():
+    same = [WorkUnit("learning", "SCSC", "fruit", 0) for _ in range(2)]
+    assert unique_units(same) == same[:1]
 
 
 def test_settings_make_another_unit():
@@ -54,13 +52,9 @@ def test_finished_units_are_not_measured_again(tmp_path, plan, measured):
     assert not missing
 
 
-def test_time_of_a_unit_that_was_not_alone_is_measured_again(tmp_path, plan, measured):
-    store = UnitStore(tmp_path)
-    run_units(plan[:1], store, None, say=quiet)
-    timed = WorkUnit("stand_in", "SCSC", "fruit", 0, {"K": 5}, runs_alone=True)
-    run_units([timed], store, None, say=quiet)
-    run_units(plan[:1], store, None, say=quiet)  # one that was alone serves both
-    assert measured == [0, 0]
+def test_without_jobs_nothing_is_measured(tmp_path, plan, measured):
+    run_units(plan, UnitStore(tmp_path), None, jobs=0, say=quiet)
+    assert measured == []
 
 
 def test_fresh_forgets(tmp_path, plan, measured):
