@@ -92,12 +92,7 @@ def explain(
         If the position is not in the image, the bank or the source does not fit it, or the result
         has missing or infinite values near the pixel.
     """
-    if not isinstance(bank, FilterBank):
-        raise TypeError(f"bank must be a FilterBank, but is a {type(bank).__name__}")
-    seen = wrap_image(result)
-    meaning = resolve(seen.shape, kind, axes, labels=seen.labels, name=seen.name)
-    image = wrap_unmeasured(seen, meaning)
-    check_bank(bank, image)
+    image = open_result(result, bank, kind, axes)
     index = check_position(position, image)
     place = _Place.of(index, image, bank.support)
     values = place.read(image)
@@ -112,7 +107,7 @@ def explain(
         before, parts_before = _before(source, image, place, bank)
     return Explanation(
         position=index,
-        labels=meaning.labels,
+        labels=image.axes.labels,
         value=value,
         before=before,
         filters=order,
@@ -129,7 +124,7 @@ def _before(
     seen = wrap_image(source)
     if seen.shape != image.image.shape:
         raise ValueError(f"the source has the shape {seen.shape}, the result {image.image.shape}")
-    values = place.read(wrap_unmeasured(seen, image.axes))
+    values = place.read(_wrap_unmeasured(seen, image.axes))
     value = place.value(values)
     return (
         None if math.isnan(value) else value,
@@ -137,8 +132,20 @@ def _before(
     )
 
 
-def wrap_unmeasured(seen: ImageArray, axes: Axes) -> ImageSamples:
-    """The samples of an image of which nothing is read yet."""
+def open_result(
+    result: Any, bank: FilterBank, kind: str | None, axes: str | Sequence[str] | Axes | None
+) -> ImageSamples:
+    """A result that is to be explained, of which nothing is read yet; the bank must fit it."""
+    if not isinstance(bank, FilterBank):
+        raise TypeError(f"bank must be a FilterBank, but is a {type(bank).__name__}")
+    seen = wrap_image(result)
+    meaning = resolve(seen.shape, kind, axes, labels=seen.labels, name=seen.name)
+    image = _wrap_unmeasured(seen, meaning)
+    check_bank(bank, image)
+    return image
+
+
+def _wrap_unmeasured(seen: ImageArray, axes: Axes) -> ImageSamples:
     # To find the range of its values, all of them would have to be read.
     return ImageSamples(seen, axes, ValueRange())
 

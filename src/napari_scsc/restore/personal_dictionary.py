@@ -11,9 +11,8 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from napari_scsc._types import Array, Region
-from napari_scsc.data.axes import Axes, resolve
-from napari_scsc.data.image import wrap_image
-from napari_scsc.data.samples import ImageSamples, check_bank
+from napari_scsc.data.axes import Axes
+from napari_scsc.data.samples import ImageSamples
 from napari_scsc.model.bank import FilterBank
 from napari_scsc.model.basis import Basis
 from napari_scsc.noise.anscombe import Anscombe
@@ -22,8 +21,8 @@ from napari_scsc.restore.explain import (
     ROUNDING,
     check_position,
     is_orthonormal,
+    open_result,
     pseudo_inverse,
-    wrap_unmeasured,
 )
 from napari_scsc.restore.groups import group_kernels
 from napari_scsc.restore.groups.passes import passes_for
@@ -129,12 +128,7 @@ def explain_group(
     >>> group.members[0]
     (slice(35, 45, None), slice(45, 55, None))
     """
-    if not isinstance(bank, FilterBank):
-        raise TypeError(f"bank must be a FilterBank, but is a {type(bank).__name__}")
-    seen = wrap_image(result)
-    meaning = resolve(seen.shape, kind, axes, labels=seen.labels, name=seen.name)
-    image = wrap_unmeasured(seen, meaning)
-    check_bank(bank, image)
+    image = open_result(result, bank, kind, axes)
     index = check_position(position, image)
     window = _Window.around(index, image, bank.support)
     values = window.read(image, noise)
@@ -143,7 +137,7 @@ def explain_group(
     mean, weights, powers, filters, outside = _describe(values, found, bank, negligible)
     return PersonalDictionary(
         position=index,
-        labels=meaning.labels,
+        labels=image.axes.labels,
         members=tuple(image.region(window.sample, window.box_of(place)) for place in found),
         mean=mean,
         weights=weights,
