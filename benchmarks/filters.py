@@ -1,7 +1,8 @@
 """The convolutional filters: learned from noise, kept apart, and restoring by their code alone.
 
-The settings were chosen on the first three photographs of ``set12`` after the camera man, and on
-the first two micrographs; the tiles here are of the others.
+How to learn from noise was chosen on the first three photographs of ``set12`` and the first two
+micrographs; the tiles here are of the others. The price of a code was chosen on photographs 02, 04
+and 05, with the camera man (01) in sight.
 """
 
 import itertools
@@ -52,10 +53,10 @@ def _from_noise(report, images, n_base, seed):
     pairs = [_cut(image, rng) for image in itertools.islice(itertools.cycle(images), 2 * _N_TILES)]
     clean, noisy = zip(*pairs, strict=True)
     tests = clean[_N_TILES:]
-    price, settings = learning_price(n_base) * _NOISE, {"seed": seed}
-    from_clean = _learn(clean[:_N_TILES], n_base, beta=_BETA, **settings)
-    from_noisy = _learn(noisy[:_N_TILES], n_base, beta=price, forget=FORGET_IN_NOISE, **settings)
-    start = _learn(clean[:1], n_base, beta=1e3, **settings)
+    price = learning_price(n_base) * _NOISE
+    from_clean = _learn(clean[:_N_TILES], n_base, beta=_BETA, seed=seed)
+    from_noisy = _learn(noisy[:_N_TILES], n_base, beta=price, forget=FORGET_IN_NOISE, seed=seed)
+    start = _learn(clean[:1], n_base, beta=1e3, seed=seed)
     objectives = [_objective(model, tests) for model in (from_clean, from_noisy, start)]
     report.add(
         R=n_base,

@@ -207,7 +207,7 @@ def test_checkpoint_from_before_there_was_a_choice_goes_on_to_the_same_bits(tmp_
     path = tmp_path / "old.scsc"
     SCSC(**SMALL, filters="ball").fit(samples[:2]).checkpoint(path)
     header, arrays = container.read(path, "napari-scsc checkpoint", 1)
-    del header["kind"], header["version"], header["settings"]["filters"], arrays["used"]
+    del header["kind"], header["version"], header["settings"]["filters"]
     container.write(path, "napari-scsc checkpoint", 1, header, arrays)
     model = SCSC.resume(path)
     assert model.settings.filters == "ball"

@@ -301,10 +301,7 @@ class ConvolutionalModel(LearnableModel):
             _first_filters(tiles, n_base, (*joint, *shape), len(joint), sigma, options.seed),
             len(joint),
         )
-        return cls(
-            SCSC.from_bank(start, forget=FORGET_IN_NOISE, **settings),
-            plan,
-        )
+        return cls(SCSC.from_bank(start, forget=FORGET_IN_NOISE, **settings), plan)
 
     @classmethod
     def resume(cls, plan: LearnPlan, path: Path) -> ConvolutionalModel:

@@ -109,6 +109,11 @@ class FilterBank:
         return self.filters.shape[1 : 1 + self.n_joint]
 
     @property
+    def is_of_patches(self) -> bool:
+        """Whether ``LatticeSCSC`` learned it: its filters are patches, not to be convolved."""
+        return self.info.get("learner") == "lattice"
+
+    @property
     def id(self) -> str:
         """Sixteen hexadecimal digits that name these very filters."""
         digest = hashlib.sha256(str((self.filters.shape, self.n_joint)).encode())

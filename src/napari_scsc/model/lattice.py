@@ -114,7 +114,7 @@ class LatticeSCSC:
         ``changes`` are arguments that differ from those with which it was learned.
         """
         info = bank.info
-        if info.get("learner") != "lattice" or "powers" not in info:
+        if not bank.is_of_patches or "powers" not in info:
             raise UserError(
                 "was not learned by LatticeSCSC, and has nothing to go on from",
                 argument="bank",

@@ -80,9 +80,10 @@ class State:
         if self.mean_weights is not None and weights is not None:
             share = weights.dtype.type(1 / self.history.count)
             self.mean_weights = self.mean_weights + share * (weights - self.mean_weights)
-            used = weights * np.sqrt(use)
-            before = np.zeros_like(used) if self.used_weights is None else self.used_weights
-            self.used_weights = before + (used - before) / self.history.count
+            if isinstance(self.history, LagHistory):
+                used = weights * np.sqrt(use)
+                before = np.zeros_like(used) if self.used_weights is None else self.used_weights
+                self.used_weights = before + (used - before) / self.history.count
 
     def update_filters(self, ball: Ball) -> None:
         """Compute the filters from the history, and how they are shown.

@@ -28,7 +28,6 @@ from napari_scsc.restore.groups import group_kernels
 from napari_scsc.restore.groups.passes import passes_for
 from napari_scsc.restore.groups.patches import PatchGrid
 
-_LEARNER_OF_PATCHES = "lattice"  # as banks call it
 _NEGLIGIBLE_ENERGY = 1e-6  # of that of the group: what is less cannot be told from rounding
 _NEGLIGIBLE_NOISE = 1e-3  # of the variance of the noise: what the second pass leaves out
 
@@ -219,7 +218,7 @@ class _Window:
         centred = values - np.nanmean(values)
         centred /= max(float(np.nanmax(np.abs(centred))), np.finfo(np.float64).tiny)
         mixed = basis.project(np.where(missing, 0, centred)).astype(np.float32)
-        if bank.info.get("learner") == _LEARNER_OF_PATCHES:
+        if bank.is_of_patches:
             coefficients = replace(grid, n_joint=len(mixed)).express(mixed, basis.vectors)
         else:
             coefficients = _all_patches(mixed, self.patch)

@@ -121,13 +121,13 @@ class Restoration:
         of the filters that ``learn_own`` finds in the image, of a given shape or of what suits. An
         image with few patches cannot say which directions these are, and is left to the bank.
         """
-        is_of_patches = bank.info.get("learner") == "lattice"
-        if self.options.bank is None or (is_of_patches and self._has_few_patches(bank.support)):
+        is_few = bank.is_of_patches and self._has_few_patches(bank.support)
+        if self.options.bank is None or is_few:
             return bank
         span = self.folder.bank(_SPAN_FILE) if self.folder else None
         if span is None:
             # What is on show are the filters that were given: nobody sees these being learned.
-            span = _run_unseen(learn_own(bank.support if is_of_patches else None))
+            span = _run_unseen(learn_own(bank.support if bank.is_of_patches else None))
         if self.folder:
             self.folder.keep_bank(span, _SPAN_FILE)
         return span

@@ -75,16 +75,9 @@ class LagHistory:
         box, n_shift = geometry.box, len(geometry.box)
         axes = tuple(range(-n_shift, 0))
         half = (*box[:-1], box[-1] // 2 + 1)
-        at_lags, at_support = (
-            tuple(
-                np.arange(first, last) % n
-                for first, last, n in zip(firsts, lasts, box, strict=True)
-            )
-            for firsts, lasts in (
-                ([1 - h for h in geometry.support], geometry.support),
-                ([-(h // 2) for h in geometry.support], [h - h // 2 for h in geometry.support]),
-            )
-        )
+        lengths = list(zip(geometry.support, box, strict=True))
+        at_lags = tuple(np.arange(1 - h, h) % n for h, n in lengths)
+        at_support = tuple((np.arange(h) - h // 2) % n for h, n in lengths)
 
         def correlate(one: Array, others: Array, places: tuple[Array, ...]) -> Array:
             product = (np.conj(one) * others).reshape(len(others), *half)
