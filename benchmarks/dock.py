@@ -213,7 +213,7 @@ class _Starter:
 
 
 def warm_up():
-    from napari_scsc.restore.groups import group_kernels
+    from napari_scsc.groups import group_kernels
 
     start = time.perf_counter()
     group_kernels.warm_up()

@@ -21,7 +21,7 @@ import zarr
 
 from benchmarks.timing import interleaved, median_ratio, seconds_of
 from napari_scsc import FilterBank, denoise, iter_learn, learn, samples
-from napari_scsc.restore.groups import group_kernels
+from napari_scsc.groups import group_kernels
 
 _COMMAND = (sys.executable, "-m", "napari_scsc")
 _GB = 10**9

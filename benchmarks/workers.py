@@ -134,7 +134,7 @@ def _restore(volume, bank, quality, path, n_workers):
 
 
 def _warm_up():
-    from napari_scsc.restore.groups import group_kernels
+    from napari_scsc.groups import group_kernels
 
     group_kernels.warm_up()
 

@@ -50,7 +50,7 @@ def save(path, array, labels, scale, units):
 PROGRAM = """
 import sys
 from napari_scsc.cli import commands
-from napari_scsc.restore.groups import passes
+from napari_scsc.restore import passes
 from napari_scsc.run import block_grid
 passes._bytes_per_point = lambda *_: 2e4
 block_grid.CHUNK_VALUES = 3000

@@ -6,7 +6,7 @@ import pytest
 from cli_tools import save
 
 from napari_scsc import samples
-from napari_scsc.restore.groups import passes
+from napari_scsc.restore import passes
 from napari_scsc.run import block_grid
 
 

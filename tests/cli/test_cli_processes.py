@@ -156,7 +156,7 @@ def test_second_ctrl_c_ends_it_at_once_and_loses_nothing(folder, many_blocks):
 # What is compiled is kept in files too, and must not be what fails.
 LIMITED = """
 import resource
-from napari_scsc.restore.groups import group_kernels
+from napari_scsc.groups import group_kernels
 group_kernels.warm_up()
 resource.setrlimit(resource.RLIMIT_FSIZE, (4000, 4000))
 """

@@ -8,8 +8,8 @@ from dock_tools import slow_down
 
 from napari_scsc import samples
 from napari_scsc.errors import message_of
+from napari_scsc.groups import group_kernels
 from napari_scsc.plugin.controller import Lane
-from napari_scsc.restore.groups import group_kernels
 
 pytestmark = pytest.mark.screen
 

@@ -77,7 +77,7 @@ def test_runtime_errors_of_a_worker_are_told_and_leave_the_dock_ready(make_dock,
 
 
 def test_runtime_error_of_a_thread_of_the_core_is_told(make_light_dock, monkeypatch):
-    from napari_scsc.restore.groups.denoiser import GroupDenoiser
+    from napari_scsc.groups.denoiser import GroupDenoiser
 
     def fail(self, *args):
         raise RuntimeError("the core gave up")

@@ -84,7 +84,7 @@ def noisy(kind="image", sigma=0.1, seed=0):
 
 @pytest.fixture
 def small_tiles(monkeypatch):
-    monkeypatch.setattr("napari_scsc.restore.groups.passes.MAX_TILE_MEMORY", 1 << 12)
+    monkeypatch.setattr("napari_scsc.restore.passes.MAX_TILE_MEMORY", 1 << 12)
 
 
 # --- noise goes -------------------------------------------------------------------------------
@@ -395,7 +395,7 @@ def test_tiled_equals_untiled_but_for_a_fraction_of_the_noise(kind, monkeypatch)
     options = {"kind": kind, "sigma": sigma}
     *_, update = iter_denoise(y, **options, n_jobs=1)
     whole = update.result
-    monkeypatch.setattr("napari_scsc.restore.groups.passes.MAX_TILE_MEMORY", 1 << 12)
+    monkeypatch.setattr("napari_scsc.restore.passes.MAX_TILE_MEMORY", 1 << 12)
     updates = list(iter_denoise(y, **options, bank=update.bank, n_jobs=1))
     regions = {str(u.region) for u in updates if isinstance(u, RegionRestored)}
     assert len(regions) > 3

@@ -439,7 +439,7 @@ def test_number_of_points_too_far_away_is_right(monkeypatch):
     missing[30:70, 30:70] = True
     expected = int((ndimage.distance_transform_cdt(missing, "chessboard") > 8).sum())
     for coefficients in (1 << 24, 1 << 8):
-        monkeypatch.setattr("napari_scsc.restore.groups.passes.MAX_TILE_MEMORY", 16 * coefficients)
+        monkeypatch.setattr("napari_scsc.restore.passes.MAX_TILE_MEMORY", 16 * coefficients)
         with pytest.warns(RestorationWarning, match=f"^{expected} missing"):
             inpaint_alone(x, missing)
 
@@ -464,7 +464,7 @@ def test_half_an_image_is_filled_within_the_range_of_the_other():
 
 
 def test_hole_larger_than_a_tile_has_no_seam(monkeypatch):
-    monkeypatch.setattr("napari_scsc.restore.groups.passes.MAX_TILE_MEMORY", 1 << 12)
+    monkeypatch.setattr("napari_scsc.restore.passes.MAX_TILE_MEMORY", 1 << 12)
     rows, columns = np.mgrid[:150, :145] / 150
     x = rows + columns + 0.01 * white(rows.shape)
     missing = np.zeros(x.shape, bool)
@@ -509,7 +509,7 @@ def test_tiled_is_as_good_as_untiled(monkeypatch):
     x = picture((110, 100))
     missing = missing_at_random(x.shape)
     *_, update = iter_inpaint(x, missing, quality="fast", n_jobs=1)
-    monkeypatch.setattr("napari_scsc.restore.groups.passes.MAX_TILE_MEMORY", 1 << 12)
+    monkeypatch.setattr("napari_scsc.restore.passes.MAX_TILE_MEMORY", 1 << 12)
     *updates, last = iter_inpaint(x, missing, quality="fast", n_jobs=1, bank=update.bank)
     assert len({str(u.region) for u in updates if isinstance(u, RegionRestored)}) > 2
     np.testing.assert_array_equal(last.result[~missing], x[~missing])
@@ -532,7 +532,7 @@ def test_bank_of_the_update_gives_the_same_result():
 @pytest.mark.parametrize("kind", [None, "time-lapse"])
 def test_updates_show_parts_in_which_the_known_values_are_exact(kind, tiled, monkeypatch):
     if tiled:
-        monkeypatch.setattr("napari_scsc.restore.groups.passes.MAX_TILE_MEMORY", 1 << 12)
+        monkeypatch.setattr("napari_scsc.restore.passes.MAX_TILE_MEMORY", 1 << 12)
     x = picture((100, 90)) if kind is None else np.stack([picture((40, 44), i) for i in (0, 1)])
     missing = missing_at_random(x.shape)
     canvas = np.full(x.shape, np.nan)

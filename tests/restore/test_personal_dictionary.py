@@ -18,10 +18,10 @@ from napari_scsc import (
     learn,
     samples,
 )
+from napari_scsc.groups.denoiser import GroupDenoiser
 from napari_scsc.model.basis import Basis
 from napari_scsc.noise.anscombe import Anscombe
-from napari_scsc.restore.groups.denoiser import GroupDenoiser
-from napari_scsc.restore.groups.passes import passes_for
+from napari_scsc.restore.passes import passes_for
 
 
 def even_noise(sigma):

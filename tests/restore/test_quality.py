@@ -9,8 +9,8 @@ import pytest
 
 from napari_scsc.data.axes import PRESETS
 from napari_scsc.restore.cost import estimate_cost
-from napari_scsc.restore.groups.passes import passes_for
 from napari_scsc.restore.methods import COPY, METHODS
+from napari_scsc.restore.passes import passes_for
 from napari_scsc.restore.quality import LEVELS, QUALITIES
 
 PATCHES = [(8,), (8, 8), (10, 10), (3, 3), (4, 5, 5)]

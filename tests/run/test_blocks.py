@@ -13,7 +13,7 @@ import zarr
 from cancelling import CallingCancellation
 
 from napari_scsc import denoise, inpaint, iter_denoise, iter_inpaint, samples
-from napari_scsc.restore.groups import passes
+from napari_scsc.restore import passes
 from napari_scsc.run import block_grid, blocks
 from napari_scsc.run.blending import estimate_block
 from napari_scsc.run.block_grid import BlockGrid

@@ -176,7 +176,7 @@ def bench(n_jobs: int | None, as_json: bool) -> None:
 
     from napari_scsc import denoise, samples
     from napari_scsc.data import measures
-    from napari_scsc.restore.groups import group_kernels
+    from napari_scsc.groups import group_kernels
 
     def tell(name: str, image: Any, seconds: float) -> None:
         psnr = measures.psnr(image, clean)

@@ -18,8 +18,8 @@ from napari_scsc import iter_denoise, iter_inpaint, samples
 from napari_scsc._types import Array
 from napari_scsc.data import rgb_pictures
 from napari_scsc.errors import PathExistsError
+from napari_scsc.groups import group_kernels
 from napari_scsc.model.updates import SampleUpdate
-from napari_scsc.restore.groups import group_kernels
 from napari_scsc.run.updates import Finished, NoiseFound, TileLearned, Updates
 
 _PICTURES = (

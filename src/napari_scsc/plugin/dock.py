@@ -12,6 +12,7 @@ from napari.utils.notifications import show_info
 from qtpy.QtCore import QEvent, Qt, QTimer
 from qtpy.QtWidgets import QApplication, QFileDialog, QFrame, QScrollArea, QVBoxLayout, QWidget
 
+from napari_scsc.groups import group_kernels
 from napari_scsc.io.filenames import format_shape
 from napari_scsc.io.layers import bank_layer
 from napari_scsc.plugin import layers, preferences
@@ -28,7 +29,6 @@ from napari_scsc.plugin.sections.restore_section import RestoreSection
 from napari_scsc.plugin.sections.source_section import SourceSection
 from napari_scsc.plugin.task_runner import Parts, TaskRunner
 from napari_scsc.plugin.viewer_link import ViewerLink
-from napari_scsc.restore.groups import group_kernels
 
 if TYPE_CHECKING:
     import napari

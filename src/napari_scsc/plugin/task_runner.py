@@ -13,6 +13,7 @@ from qtpy.QtCore import QObject
 from napari_scsc._types import Array, Region
 from napari_scsc.data.axes import Axes
 from napari_scsc.data.image import wrap_image
+from napari_scsc.groups import group_kernels
 from napari_scsc.plugin import layers, preferences
 from napari_scsc.plugin.bank_holder import BankHolder
 from napari_scsc.plugin.controller import Controller, Ending, Event, Lane, Request, Task
@@ -28,7 +29,6 @@ from napari_scsc.plugin.sections.learn_section import LearnSection
 from napari_scsc.plugin.sections.restore_section import RestoreSection
 from napari_scsc.plugin.sections.source_section import SourceSection
 from napari_scsc.plugin.wording import say
-from napari_scsc.restore.groups import group_kernels
 from napari_scsc.run.updates import Finished, NoiseFound, TileLearned
 
 

@@ -13,13 +13,13 @@ from napari_scsc._types import Array, Region
 from napari_scsc.cancellation import NEVER, Cancellation
 from napari_scsc.data.samples import ImageSamples
 from napari_scsc.errors import Remedy, UserError
+from napari_scsc.groups.denoiser import GroupDenoiser
+from napari_scsc.groups.passes import Passes
 from napari_scsc.model.bank import FilterBank
 from napari_scsc.model.basis import Basis
 from napari_scsc.model.general_banks import general_bank_for
 from napari_scsc.noise.working import WorkingValues
-from napari_scsc.restore.groups.denoiser import GroupDenoiser
-from napari_scsc.restore.groups.passes import (
-    Passes,
+from napari_scsc.restore.passes import (
     has_useful_middles,
     passes_for,
     tile_memory,

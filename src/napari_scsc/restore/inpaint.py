@@ -16,14 +16,15 @@ from napari_scsc._types import Array, Region
 from napari_scsc.cancellation import NEVER, Cancellation
 from napari_scsc.data.samples import ImageSamples, draw_tiles
 from napari_scsc.errors import Message, Remedy
+from napari_scsc.groups.denoiser import GroupDenoiser
+from napari_scsc.groups.passes import Passes
 from napari_scsc.learning.loop import learn_from_arrays
 from napari_scsc.learning.plan import AUTO_TILES, MAX_TILE_POINTS
 from napari_scsc.model.bank import FilterBank
 from napari_scsc.model.basis import Basis, mixtures_above_noise
 from napari_scsc.noise.working import WorkingValues
 from napari_scsc.restore.fill import AxisErrors, distance_to_known, first_fill, smooth_fill
-from napari_scsc.restore.groups.denoiser import GroupDenoiser
-from napari_scsc.restore.groups.passes import Passes, passes_for, tile_memory, tile_shape
+from napari_scsc.restore.passes import passes_for, tile_memory, tile_shape
 from napari_scsc.restore.quality import LEVELS, Quality
 from napari_scsc.restore.restoration import FindBank, Restoration
 from napari_scsc.run.tile_restorer import TileRestorer

@@ -50,7 +50,7 @@ METHODS: dict[str, Method] = {
         model="patches",
         denoise="napari_scsc.restore.denoise:prepare",
         inpaint="napari_scsc.restore.inpaint:prepare",
-        cost="napari_scsc.restore.groups.passes:cost",
+        cost="napari_scsc.restore.passes:cost",
     ),
     "scsc-paper": Method(
         summary="the paper's convolutional code, for comparison",

@@ -13,6 +13,8 @@ from numpy.lib.stride_tricks import sliding_window_view
 from napari_scsc._types import Array, Region
 from napari_scsc.data.axes import Axes
 from napari_scsc.data.samples import ImageSamples
+from napari_scsc.groups import group_kernels
+from napari_scsc.groups.patches import PatchGrid
 from napari_scsc.model.bank import FilterBank
 from napari_scsc.model.basis import Basis
 from napari_scsc.noise.anscombe import Anscombe
@@ -24,9 +26,7 @@ from napari_scsc.restore.explain import (
     open_result,
     pseudo_inverse,
 )
-from napari_scsc.restore.groups import group_kernels
-from napari_scsc.restore.groups.passes import passes_for
-from napari_scsc.restore.groups.patches import PatchGrid
+from napari_scsc.restore.passes import passes_for
 
 _NEGLIGIBLE_ENERGY = 1e-6  # of that of the group: what is less cannot be told from rounding
 _NEGLIGIBLE_NOISE = 1e-3  # of the variance of the noise: what the second pass leaves out

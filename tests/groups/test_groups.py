@@ -13,13 +13,14 @@ from scipy import ndimage
 
 from napari_scsc import FilterBank, LatticeSCSC, inpaint, samples
 from napari_scsc.data.samples import open_samples
+from napari_scsc.groups import group_kernels
+from napari_scsc.groups.denoiser import GroupDenoiser, reference_places
+from napari_scsc.groups.passes import Passes
+from napari_scsc.groups.patches import PatchGrid
 from napari_scsc.learning.models import patch_shape
 from napari_scsc.model.basis import Basis, mixtures_above_noise
 from napari_scsc.noise.cosines import cosine_basis
-from napari_scsc.restore.groups import group_kernels
-from napari_scsc.restore.groups.denoiser import GroupDenoiser, reference_places
-from napari_scsc.restore.groups.passes import Passes, passes_for, tile_shape
-from napari_scsc.restore.groups.patches import PatchGrid
+from napari_scsc.restore.passes import passes_for, tile_shape
 from napari_scsc.restore.quality import QUALITIES
 
 SHAPES = [((30,), (5,)), ((14, 17), (4, 3)), ((7, 9, 8), (3, 2, 3))]
@@ -87,7 +88,7 @@ def test_large_samples_are_expressed_in_parts(monkeypatch):
     x = np.random.default_rng(0).standard_normal((1, 20, 15)).astype(np.float32)
     grid, basis = PatchGrid(1, (20, 15), (3, 3)), cosine_basis(1, (3, 3))
     whole = grid.express(x, basis)
-    monkeypatch.setattr("napari_scsc.restore.groups.patches._ROWS", 40)
+    monkeypatch.setattr("napari_scsc.groups.patches._ROWS", 40)
     np.testing.assert_allclose(grid.express(x, basis), whole, atol=1e-6)
 
 
@@ -434,7 +435,7 @@ def test_plan_fits_the_image(shift, n_mixtures, quality):
 
 
 def test_tiles_keep_within_the_memory_for_one(monkeypatch):
-    monkeypatch.setattr("napari_scsc.restore.groups.passes.MAX_TILE_MEMORY", 1 << 26)
+    monkeypatch.setattr("napari_scsc.restore.passes.MAX_TILE_MEMORY", 1 << 26)
     basis = cosines(1, (8, 8))
     size, _ = tile_shape((5000, 4000), basis, passes_for((8, 8), "balanced"))
     assert np.prod(size) * len(basis.vectors) < 2 * (1 << 22)

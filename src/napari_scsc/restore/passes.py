@@ -1,10 +1,10 @@
-"""How thorough the passes over an image are, and how large its tiles may be for that."""
+"""The passes of each quality, and how large tiles may be for them."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
+from napari_scsc.groups.passes import Passes
 from napari_scsc.learning.models import patch_shape
 from napari_scsc.model.basis import Basis
 from napari_scsc.restore.cost import SampleCost, count_tiles_of
@@ -18,41 +18,6 @@ _SECOND_REACH = {1: (120,), 2: (32, 32), 3: (16, 8, 8)}
 # What a promise of the time is made of: many joint values become about so many mixtures, and take
 # that much longer; so do three axes, and the rounds of inpainting.
 _TYPICAL_MIXTURES, _MIXTURES_FACTOR, _THREE_AXES_FACTOR, _INPAINT_FACTOR = 5, 5.0, 2.7, 5
-
-
-@dataclass(frozen=True, slots=True)
-class Passes:
-    """How thorough the passes are.
-
-    Attributes
-    ----------
-    step : tuple of int
-        Places between two reference patches, along each shift axis.
-    first_reach, second_reach : tuple of int
-        How far from a reference similar patches are looked for.
-    first_size, second_size : int
-        Patches of a group in the thresholding and in the Wiener pass; 0 leaves the second out,
-        and both 0 make a draft, without groups.
-    strength : float
-        Noise level that the thresholding pass assumes, relative to sigma.
-    """
-
-    step: tuple[int, ...]
-    first_reach: tuple[int, ...]
-    second_reach: tuple[int, ...]
-    first_size: int = 32
-    second_size: int = 64
-    strength: float = 0.9
-
-    @property
-    def is_draft(self) -> bool:
-        """Whether there are no groups."""
-        return self.first_size == 0
-
-    @property
-    def n_passes(self) -> int:
-        """How many passes there are."""
-        return 2 if self.second_size else 1
 
 
 def passes_for(patch: tuple[int, ...], quality: Quality, task: Task = "denoise") -> Passes:

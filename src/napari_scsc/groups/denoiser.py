@@ -10,12 +10,12 @@ import numpy as np
 
 from napari_scsc._types import Array
 from napari_scsc.cancellation import NEVER, Cancellation
+from napari_scsc.groups import group_kernels
+from napari_scsc.groups.draft import draft
+from napari_scsc.groups.passes import Passes
+from napari_scsc.groups.patches import PatchGrid
 from napari_scsc.model.basis import Basis
 from napari_scsc.model.threads import single_threaded
-from napari_scsc.restore.groups import group_kernels
-from napari_scsc.restore.groups.draft import draft
-from napari_scsc.restore.groups.passes import Passes
-from napari_scsc.restore.groups.patches import PatchGrid
 
 _PARTS_PER_PASS = 8  # a fixed number, so that the sums do not depend on threads
 _REFERENCES_BETWEEN_CHECKS = 100  # a fifth of a second, where they take longest
