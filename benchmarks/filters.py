@@ -16,7 +16,7 @@ import numpy as np
 from benchmarks.data import load_array, load_image
 from benchmarks.quality import psnr
 from napari_scsc import SCSC, ZeroCodeWarning, denoise, encode, learn
-from napari_scsc.learning.models import FORGET_IN_NOISE, learning_price, split_smooth
+from napari_scsc.learning.details import split_smooth
 
 _NOISE = 0.1  # of the range
 _BETA, _SUPPORT, _N_FILTERS = 0.1, (11, 11), 100
@@ -53,11 +53,22 @@ def _from_noise(report, images, n_base, seed):
     pairs = [_cut(image, rng) for image in itertools.islice(itertools.cycle(images), 2 * _N_TILES)]
     clean, noisy = zip(*pairs, strict=True)
     tests = clean[_N_TILES:]
-    price = learning_price(n_base) * _NOISE
-    from_clean = _learn(clean[:_N_TILES], n_base, beta=_BETA, seed=seed)
-    from_noisy = _learn(noisy[:_N_TILES], n_base, beta=price, forget=FORGET_IN_NOISE, seed=seed)
-    start = _learn(clean[:1], n_base, beta=1e3, seed=seed)
-    objectives = [_objective(model, tests) for model in (from_clean, from_noisy, start)]
+    from_noisy = learn(
+        list(noisy[:_N_TILES]),
+        kind="image",
+        model="scsc",
+        n_base=n_base,
+        n_filters=_N_FILTERS,
+        filter_shape=_SUPPORT,
+        tiles=_N_TILES,
+        passes=_PASSES,
+        sigma=_NOISE,
+        seed=seed,
+        n_jobs=1,
+    )
+    from_clean = _learn(clean[:_N_TILES], n_base, beta=_BETA, seed=seed).bank
+    start = _learn(clean[:1], n_base, beta=1e3, seed=seed).bank
+    objectives = [_objective(bank, tests) for bank in (from_clean, from_noisy, start)]
     report.add(
         R=n_base,
         seed=seed,
@@ -69,11 +80,11 @@ def _from_noise(report, images, n_base, seed):
 
 
 def _cut(image, rng):
-    """A tile without its smooth part, clean and noisy."""
+    """A clean tile without its smooth part, and a noisy one as it is."""
     noise = _NOISE * rng.standard_normal(image.shape).astype(np.float32)
     y, x = (rng.integers(0, n - _SIDE + 1) for n in image.shape)
     part = np.s_[y : y + _SIDE, x : x + _SIDE]
-    return tuple(split_smooth(a[None], None)[1][0][part] for a in (image, image + noise))
+    return split_smooth(image[None], None)[1][0][part], (image + noise)[part]
 
 
 def _learn(tiles, n_base, **settings):
@@ -82,8 +93,8 @@ def _learn(tiles, n_base, **settings):
         return SCSC(n_base, _N_FILTERS, _SUPPORT, **settings).fit(list(tiles), _PASSES)
 
 
-def _objective(model, tests):
-    coder = SCSC.from_bank(model.bank, beta=_BETA)
+def _objective(bank, tests):
+    coder = SCSC.from_bank(bank, beta=_BETA)
     codes = [coder.encode(x, max_iter=_TEST_ITERATIONS, tol=0.0, warn=False) for x in tests]
     return float(np.mean([code.objective[-1] for code in codes]))
 

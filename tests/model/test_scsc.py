@@ -158,9 +158,13 @@ def test_resumed_in_another_process_equals_uninterrupted(tmp_path):
 def test_notes_are_kept_with_a_checkpoint(tmp_path):
     model = SCSC(**SMALL).fit(images())
     model.checkpoint(tmp_path / "plain")
-    assert SCSC.notes(tmp_path / "plain") == {}
-    model.checkpoint(tmp_path / "noted", {"a": [1, None, "b"]})
-    assert SCSC.notes(tmp_path / "noted") == {"a": [1, None, "b"]}
+    assert SCSC.notes(tmp_path / "plain") == ({}, {})
+    model.checkpoint(tmp_path / "noted", {"a": [1, None, "b"]}, {"filters": np.ones(3)})
+    notes, arrays = SCSC.notes(tmp_path / "noted")
+    assert notes == {"a": [1, None, "b"]}
+    assert arrays.keys() == {"filters"}
+    np.testing.assert_array_equal(arrays["filters"], np.ones(3))
+    np.testing.assert_array_equal(SCSC.resume(tmp_path / "noted").bank.filters, model.bank.filters)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["noted", "plain"]
     resumed = SCSC.resume(tmp_path / "noted").fit(images(seed=1))
     assert resumed.bank.id == model.fit(images(seed=1)).bank.id

@@ -11,7 +11,7 @@ import numpy as np
 from napari_scsc._types import Array
 from napari_scsc.cancellation import NEVER, Cancellation
 from napari_scsc.groups import group_kernels
-from napari_scsc.groups.draft import draft
+from napari_scsc.groups.draft import draft, weigh_by_pilot
 from napari_scsc.groups.passes import Passes
 from napari_scsc.groups.patches import PatchGrid
 from napari_scsc.model.basis import Basis
@@ -54,7 +54,7 @@ class GroupDenoiser:
         """What ``denoise`` has after each pass; the last one is its result."""
         if self._passes.is_draft:
             with single_threaded():
-                estimate = draft(sample, self._basis, sigma, self._cancellation)
+                estimate = draft(sample, self._basis, sigma, self._cancellation, self._map)
             yield estimate
             return
         grid = PatchGrid(len(sample), sample.shape[1:], self._basis.patch)
@@ -62,6 +62,12 @@ class GroupDenoiser:
         with single_threaded():
             noisy = grid.express(sample, self._basis.vectors)
             estimate = self._threshold(grid, sample, noisy, references, sigma)
+            if not self._passes.second_size:
+                # Groups err where a patch has few like it, patches by themselves elsewhere.
+                alone = weigh_by_pilot(
+                    sample, estimate, self._basis, sigma, wanted, self._cancellation, self._map
+                )
+                estimate = (estimate + alone) / 2
         yield estimate
         if self._passes.second_size:
             with single_threaded():

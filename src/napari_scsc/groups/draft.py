@@ -1,73 +1,199 @@
-"""A quick draft: patches on a few lattices, each thresholded by itself, no groups."""
+"""Patches by themselves, at every place: thresholded, then weighed by what the thresholding kept.
+
+No groups, and nothing to compile: all is matrix products of many patches at once. The samples are
+small neighbourhoods, each with weights W of its own: the rotation of the leading base filters in
+which its patches vary most.
+"""
 
 from __future__ import annotations
 
-import itertools
-import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 
 from napari_scsc._types import Array
 from napari_scsc.cancellation import Cancellation
+from napari_scsc.groups.patches import PatchGrid
 from napari_scsc.model.basis import Basis
 
-_THRESHOLD = 2.7  # in noise levels: what a coefficient must exceed
+_THRESHOLD = 2.5  # in noise levels: what a coefficient must exceed
+_ASSUMED_NOISE = 0.85  # of the true one, beside the power of a pilot, which lacks a little
+_N_MIXED = 24  # leading base filters that each neighbourhood mixes anew
+# Places along both sides of one: no power of two in all, whose columns would share few lines of the
+# cache, and products take a third longer.
+_NEIGHBOURHOOD = (32, 132)
+_PARTS = 8  # a fixed number, so that the sums do not depend on threads
+
+Mapping = Callable[..., Any]  # as ``map``
+Block = tuple[int, slice, slice]  # places: a plane, rows, columns
 
 
-def draft(sample: Array, basis: Basis, sigma: float, cancellation: Cancellation) -> Array:
-    """Take white noise of level ``sigma`` away from a sample (k, *shift).
+def draft(
+    sample: Array, basis: Basis, sigma: float, cancellation: Cancellation, mapping: Mapping = map
+) -> Array:
+    """Take white noise of level ``sigma`` away from a sample (k, *shift)."""
+    vectors, limit = basis.vectors, np.float32(_THRESHOLD * sigma)
+    back = np.ascontiguousarray(vectors.T)
 
-    Each point is the mean of the patches of all lattices that cover it, a patch counting the more
-    the fewer coefficients it needs.
+    def threshold(patches: Array) -> tuple[Array, Array]:
+        codes = vectors @ patches
+        kept = np.abs(codes) > limit
+        kept[: basis.n_flat] = True
+        weights = 1 / (1 + kept.sum(axis=0, dtype=codes.dtype))
+        codes *= kept
+        codes *= weights
+        return back @ codes, weights
+
+    # Every other place is enough for a pilot, in a quarter of the time.
+    pilot = _average([sample], basis.patch, 2, threshold, None, cancellation, mapping)
+    return weigh_by_pilot(sample, pilot, basis, sigma, None, cancellation, mapping)
+
+
+def weigh_by_pilot(
+    sample: Array,
+    pilot: Array,
+    basis: Basis,
+    sigma: float,
+    wanted: Array | None,
+    cancellation: Cancellation,
+    mapping: Mapping = map,
+) -> Array:
+    """Weigh each coefficient of each patch by its power in a pilot, in the filters D = B W there.
+
+    ``wanted`` (*shift,) says where the result matters; elsewhere it may be the pilot.
     """
-    total = np.zeros_like(sample)
-    norm = np.zeros(sample.shape[1:], sample.dtype)
-    for lattice in _lattices(sample.shape[1:], basis.patch):
-        cancellation.check()
-        patches = lattice.cut(sample)
-        codes = patches @ basis.vectors.T
-        kept = np.abs(codes) > _THRESHOLD * sigma
-        kept[:, : basis.n_flat] = True
-        weights = 1 / (1 + kept.sum(axis=1, dtype=sample.dtype))
-        codes *= kept * weights[:, None]
-        total += lattice.join(codes @ basis.vectors, len(sample))
-        norm += lattice.join(np.repeat(weights[:, None], math.prod(basis.patch), axis=1), 1)[0]
-    return np.asarray(total / norm)
+    noise = np.float32((_ASSUMED_NOISE * sigma) ** 2)
+
+    n_flat = basis.n_flat
+    mixed = slice(n_flat, n_flat + _N_MIXED)
+
+    def weigh(patches: Array, of_pilot: Array) -> tuple[Array, Array]:
+        power = basis.vectors @ of_pilot
+        _, w = np.linalg.eigh(power[mixed] @ power[mixed].T)
+        own = basis.vectors.copy()
+        own[mixed] = w.T @ own[mixed]
+        power[mixed] = w.T @ power[mixed]
+        np.square(power, out=power)
+        share = power / (power + noise)
+        share[:n_flat] = 1
+        weights = 1 / np.einsum("rn,rn->n", share, share)
+        codes = own @ patches
+        codes *= share
+        codes *= weights
+        return np.ascontiguousarray(own.T) @ codes, np.asarray(weights)
+
+    return _average([sample, pilot], basis.patch, 1, weigh, wanted, cancellation, mapping)
 
 
-class _Lattice:
-    """Patches side by side that cover a sample, the outer ones with reflected points."""
+def _average(
+    samples: list[Array],
+    patch_shape: tuple[int, ...],
+    step: int,
+    estimate: Callable[..., tuple[Array, Array]],
+    wanted: Array | None,
+    cancellation: Cancellation,
+    mapping: Mapping,
+) -> Array:
+    """The first of some samples (k, *shift) from the patches at every ``step``-th place.
 
-    def __init__(self, shift: tuple[int, ...], patch: tuple[int, ...], start: tuple[int, ...]):
-        before = [-s % p for s, p in zip(start, patch, strict=True)]
-        after = [-(n + b) % p for n, b, p in zip(shift, before, patch, strict=True)]
-        self._pads = list(zip(before, after, strict=True))
-        self._inside = tuple(slice(b, b + n) for b, n in zip(before, shift, strict=True))
-        self._patch = patch
-        self._counts = [
-            (n + b + a) // p for n, b, a, p in zip(shift, before, after, patch, strict=True)
-        ]
+    ``estimate`` gets the patches (M, n) of a neighbourhood in each sample, and returns estimates of
+    the first, times their weights, and the weights (n,). Where no patch was wanted, the result is
+    the last sample.
+    """
+    n_joint, shift = len(samples[0]), samples[0].shape[1:]
+    PatchGrid(n_joint, shift, patch_shape)  # refuses an image that is smaller than a patch
+    patch = _three(patch_shape)
+    # In three dimensions neighbours overlap in more directions: every other plane will do.
+    steps = tuple(2 if axis == 0 and p > 1 else min(step, p) for axis, p in enumerate(patch))
+    n_places = [n - p + 1 for n, p in zip(_three(shift), patch, strict=True)]
+    # A last place that no step leads to is reached in a mirror.
+    pads = [(0, -(n - 1) % s) for n, s in zip(n_places, steps, strict=True)]
+    padded = [np.pad(x.reshape(-1, *_three(shift)), [(0, 0), *pads], "symmetric") for x in samples]
+    planes = [_planes(x, patch, steps) for x in padded]
+    places = planes[0].shape[4:]
+    blocks = list(_blocks(places))
+    if wanted is not None:
+        is_wanted = np.pad(wanted.reshape(_three(shift)), pads, "symmetric")
+        touched = np.asarray(_planes(is_wanted[None], patch, steps).any(axis=(0, 1, 2, 3)))
+        blocks = [block for block in blocks if touched[block].any()]
+    weights = np.zeros(places, samples[0].dtype)
+    whole = (slice(None),) * 4
 
-    def cut(self, sample: Array) -> Array:
-        """(k, *shift) -> (patches, k * prod(patch))."""
-        padded = np.pad(sample, [(0, 0), *self._pads], mode="symmetric")
-        pairs = zip(self._counts, self._patch, strict=True)
-        parts = padded.reshape(len(sample), *itertools.chain(*pairs))
-        n = len(self._patch)
-        order = [*range(1, 2 * n, 2), 0, *range(2, 2 * n + 1, 2)]
-        return parts.transpose(order).reshape(math.prod(self._counts), -1)
+    def average_part(part: list[Block]) -> tuple[int, int, Array]:
+        """Sums of the estimates of some blocks, and the first point that they have a part in."""
+        low = min(block[1].start for block in part) * steps[1]
+        high = max(block[1].stop for block in part) * steps[1]
+        first, last = part[0][0] * steps[0], part[-1][0] * steps[0]
+        shape = (n_joint, last - first + patch[0], high - low + patch[1], padded[0].shape[3])
+        total = np.zeros(shape, samples[0].dtype)
+        for block in part:
+            cancellation.check()
+            size = weights[block].shape
+            patches = (p[(*whole, *block)].reshape(-1, size[0] * size[1]) for p in planes)
+            values, own_weights = estimate(*patches)
+            weights[block] = own_weights.reshape(size)
+            z, y, x = block[0] * steps[0] - first, block[1].start * steps[1] - low, block[2].start
+            # A view of where the patches of this block lie: they overlap, so one point of all of
+            # them at a time.
+            target = _planes(
+                total[:, z : z + patch[0], y:, x * steps[2] :],
+                patch,
+                (1, *steps[1:]),
+                writeable=True,
+            )[:, :, :, :, 0, : size[0], : size[1]]
+            for offset, added in zip(
+                np.ndindex(patch), values.reshape(n_joint, -1, *size).swapaxes(0, 1), strict=True
+            ):
+                target[(slice(None), *offset)] += added
+        return first, low, total
 
-    def join(self, patches: Array, n_joint: int) -> Array:
-        """(patches, k * prod(patch)) -> (k, *shift)."""
-        n = len(self._patch)
-        parts = patches.reshape(*self._counts, n_joint, *self._patch)
-        order = [n, *itertools.chain(*((i, n + 1 + i) for i in range(n)))]
-        lengths = [c * p for c, p in zip(self._counts, self._patch, strict=True)]
-        return parts.transpose(order).reshape(n_joint, *lengths)[(slice(None), *self._inside)]
+    result = np.zeros_like(padded[0])
+    parts = [
+        blocks[i * len(blocks) // _PARTS : (i + 1) * len(blocks) // _PARTS] for i in range(_PARTS)
+    ]
+    for first, low, total in mapping(average_part, [part for part in parts if part]):
+        target = result[:, first : first + total.shape[1], low : low + total.shape[2]]
+        target += total[:, :, : target.shape[2]]
+    cancellation.check()
+    norm = _spread(weights, patch, steps)
+    inside = tuple(slice(n) for n in _three(shift))
+    result, norm = result[(slice(None), *inside)], norm[inside]
+    otherwise = samples[-1].reshape(result.shape)
+    average = result / np.where(norm > 0, norm, 1)
+    return np.where(norm > 0, average, otherwise).reshape(samples[0].shape)
 
 
-def _lattices(shift: tuple[int, ...], patch: tuple[int, ...]) -> Iterator[_Lattice]:
-    """Two places along each axis, half a patch apart, in every combination."""
-    for start in itertools.product(*(sorted({0, p // 2}) for p in patch)):
-        yield _Lattice(shift, patch, start)
+def _planes(
+    sample: Array, patch: tuple[int, ...], steps: tuple[int, ...], *, writeable: bool = False
+) -> Array:
+    """A view (k, *patch, *places) of the patches of a sample (k, z, y, x) at every few places."""
+    windows = sliding_window_view(sample, patch, axis=(1, 2, 3), writeable=writeable)
+    stepped = windows[:, :: steps[0], :: steps[1], :: steps[2]]
+    return stepped.transpose(0, 4, 5, 6, 1, 2, 3)
+
+
+def _blocks(places: tuple[int, ...]) -> Iterator[Block]:
+    """Neighbourhoods of places, each in one plane."""
+    height, width = _NEIGHBOURHOOD
+    for z, y, x in np.ndindex(places[0], -(-places[1] // height), -(-places[2] // width)):
+        rows = slice(y * height, min((y + 1) * height, places[1]))
+        yield z, rows, slice(x * width, min((x + 1) * width, places[2]))
+
+
+def _spread(weights: Array, patch: tuple[int, ...], steps: tuple[int, ...]) -> Array:
+    """The sum, at each point, of the weights of the places whose patches cover it."""
+    for axis, (p, s) in enumerate(zip(patch, steps, strict=True)):
+        moved = np.moveaxis(weights, axis, 0)
+        n = (len(moved) - 1) * s + 1
+        total = np.zeros((n + p - 1, *moved.shape[1:]), weights.dtype)
+        for offset in range(p):
+            total[offset : offset + n : s] += moved
+        weights = np.moveaxis(total, 0, axis)
+    return weights
+
+
+def _three(lengths: tuple[int, ...]) -> tuple[int, ...]:
+    """Lengths on three axes, the first of them 1."""
+    return (1,) * (3 - len(lengths)) + tuple(lengths)

@@ -84,8 +84,8 @@ class Checkpoint:
 
     def _read(self) -> LearningState:
         plan, path = self._plan, self.path
-        is_lattice = plan.options.model == "patches"
-        notes = LatticeSCSC.notes(path)[0] if is_lattice else SCSC.notes(path)
+        learner = LatticeSCSC if plan.options.model == "patches" else SCSC
+        notes, _ = learner.notes(path)
         with reporting_damage(path):
             written = dict(notes["request"])
         wanted = self._fingerprint

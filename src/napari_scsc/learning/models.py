@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy import ndimage
 
 from napari_scsc._types import Array
 from napari_scsc.cancellation import Cancellation
 from napari_scsc.data.samples import ImageSamples
+from napari_scsc.learning.details import Pilot, split_smooth
 from napari_scsc.learning.plan import LearnPlan
 from napari_scsc.learning.sampler import is_complete
 from napari_scsc.model.bank import FilterBank
@@ -40,8 +40,8 @@ NOISELESS_LEVEL = 1e-3  # of the range of an image: the noise that is assumed wh
 _N_BASE, _N_FILTERS, _N_OCSC_FILTERS = 24, 100, 32
 _CODE_ITERATIONS = 80  # more of them fit the weights to the noise
 _OCSC_PRICE = 4.0  # beta, in noise levels
+_PRICE_AFTER_DRAFT = 1.0  # the same, where a draft has taken most of the noise away
 FORGET_IN_NOISE = 0.1  # a longer memory than without noise: it averages the noise of the codes
-_SMOOTH_WIDTH = 3.0  # pixels: what is smoother than that is not coded
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,13 +256,14 @@ def _mix_bank(bank: FilterBank, mixtures: Array) -> FilterBank:
 
 
 class ConvolutionalModel(LearnableModel):
-    """``SCSC`` of tiles without their smooth part."""
+    """``SCSC`` of drafts of tiles, without their smooth part."""
 
     is_usable = staticmethod(_is_known_somewhere)
     weights: ClassVar[Weights] = "sample"
 
-    def __init__(self, learner: SCSC, plan: LearnPlan) -> None:
+    def __init__(self, learner: SCSC, plan: LearnPlan, pilot: Pilot | None) -> None:
         self.learner = learner
+        self._pilot = pilot
         self._joint, self._kind = plan.images[0].joint, plan.images[0].axes.kind
         # Statistics of filters in balls have the size of the first tile: smaller ones are padded.
         self._longest = plan.longest_tile if learner.settings.filters == "ball" else None
@@ -280,12 +281,10 @@ class ConvolutionalModel(LearnableModel):
         else:
             most = math.prod(joint) * math.prod(shape)
             n_base = options.n_base or (_N_OCSC_FILTERS if identity else min(_N_BASE, most))
-        beta = plan.beta
-        if beta is None:
-            price = _OCSC_PRICE if identity else learning_price(n_base)
-            beta = (price if options.beta is None else options.beta) * sigma
-        if options.bank is not None:
-            return cls(SCSC.from_bank(options.bank, beta=beta), plan)
+        price = _OCSC_PRICE if identity else _PRICE_AFTER_DRAFT
+        beta = (price if options.beta is None else options.beta) * sigma
+        if plan.beta is not None:
+            beta = plan.beta
         settings: dict[str, Any] = {
             "n_filters": n_base if identity else options.n_filters or _N_FILTERS,
             "beta": beta,
@@ -295,18 +294,26 @@ class ConvolutionalModel(LearnableModel):
             "seed": options.seed,
         }
         if identity:
+            if options.bank is not None:
+                return cls(SCSC.from_bank(options.bank, beta=beta), plan, None)
             learner = SCSC(n_base, filter_shape=shape, n_joint=len(joint), **settings)
-            return cls(learner, plan)
+            return cls(learner, plan, None)
+        pilot = _pilot_for(plan, tiles, sigma)
+        if options.bank is not None:
+            return cls(SCSC.from_bank(options.bank, beta=beta), plan, pilot)
         start = FilterBank(
             _first_filters(tiles, n_base, (*joint, *shape), len(joint), sigma, options.seed),
             len(joint),
         )
-        return cls(SCSC.from_bank(start, forget=FORGET_IN_NOISE, **settings), plan)
+        return cls(SCSC.from_bank(start, forget=FORGET_IN_NOISE, **settings), plan, pilot)
 
     @classmethod
     def resume(cls, plan: LearnPlan, path: Path) -> ConvolutionalModel:
         """Go on from a checkpoint."""
-        return cls(SCSC.resume(path), plan)
+        _, arrays = SCSC.notes(path)
+        with reporting_damage(path):
+            pilot = Pilot.from_arrays(arrays) if arrays else None
+        return cls(SCSC.resume(path), plan, pilot)
 
     @property
     def bank(self) -> FilterBank:
@@ -315,10 +322,11 @@ class ConvolutionalModel(LearnableModel):
         return replace(found, info={**found.info, "learner": self._name, "kind": self._kind})
 
     def sampler(self, to_learning: LearningValues) -> Callable[[Array], Any]:
-        """Takes the smooth part of a tile away."""
+        """Takes the noise and the smooth part of a tile away."""
         return partial(
             _split_tile,
             to_learning=to_learning,
+            pilot=self._pilot,
             joint=self._joint,
             longest=self._longest,
             has_mask=self._has_masks,
@@ -332,8 +340,8 @@ class ConvolutionalModel(LearnableModel):
             return self.learner.learn_batch(samples, executor, cancellation)
 
     def write_checkpoint(self, path: Path, notes: dict[str, Any]) -> None:
-        """Write the state, with notes."""
-        self.learner.checkpoint(path, notes)
+        """Write the state and the pilot, with notes."""
+        self.learner.checkpoint(path, notes, self._pilot.arrays() if self._pilot else None)
 
 
 class OCSCModel(ConvolutionalModel):
@@ -361,6 +369,7 @@ def _split_tile(
     tile: Array,
     *,
     to_learning: LearningValues,
+    pilot: Pilot | None,
     joint: tuple[int, ...],
     longest: tuple[int, ...] | None,
     has_mask: bool,
@@ -373,6 +382,8 @@ def _split_tile(
     if has_mask:
         known = ~missing_in(tile)
         values = np.where(known, values, 0).astype(np.float32)
+    if pilot is not None:
+        values = pilot(values, known)
     _, detail, _ = split_smooth(values, known)
     if longest is None:
         shape = (*joint, *detail.shape[1:])
@@ -384,15 +395,19 @@ def _split_tile(
     return np.pad(detail, padding).reshape(shape), np.pad(known, padding).reshape(shape)
 
 
-def split_smooth(values: Array, known: Array | None) -> tuple[Array, Array, Array | None]:
-    """The smooth part, which the model has no filters for, the rest, and what is known."""
-    width = (0.0, *(_SMOOTH_WIDTH,) * (values.ndim - 1))
-    if known is None:
-        smooth = ndimage.gaussian_filter(values, width)
-        return smooth, values - smooth, None
-    weight = ndimage.gaussian_filter(known.astype(np.float32), width)
-    smooth = ndimage.gaussian_filter(values * known, width) / np.maximum(weight, 1e-6)
-    return smooth, (values - smooth) * known, known
+def _pilot_for(plan: LearnPlan, tiles: list[Array], sigma: float) -> Pilot:
+    """What takes the noise of such tiles away: filters of their patches, learned in a moment."""
+    samples, seed = plan.images[0], plan.options.seed
+    whole = []
+    for tile in tiles:
+        known = np.isfinite(tile)
+        values = np.where(known, tile, 0).astype(np.float32)
+        whole.append(
+            values if known.all() else np.where(known, values, split_smooth(values, known)[0])
+        )
+    model = LatticeModel.for_tiles(whole, samples, sigma, seed, None, None, plan.shortest_tile)
+    model.learner.fit([model.mix(tile) for tile in whole])
+    return Pilot(Basis.of(model.bank), sigma)
 
 
 def _first_filters(
@@ -424,15 +439,6 @@ def _first_filters(
     rows[: len(first)] = first
     rows[len(first) :] -= (rows[len(first) :] @ first.T) @ first
     return project_orthonormal(random).astype(np.float32)
-
-
-def learning_price(n_base: int) -> float:
-    """The beta in noise levels at which codes of learning do not chase noise.
-
-    The answers of R orthonormal filters to white noise have a length of about sqrt(R) noise levels,
-    and weights that are free can point where they do.
-    """
-    return math.sqrt(n_base) + 2.5
 
 
 def code_filter_shape(shortest_tile: tuple[int, ...]) -> tuple[int, ...]:

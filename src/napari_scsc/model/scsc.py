@@ -10,6 +10,7 @@ from functools import partial
 from itertools import islice
 from typing import Any, Literal
 
+from napari_scsc._types import Array
 from napari_scsc.cancellation import NEVER, Cancellation
 from napari_scsc.checks import check_float, check_int
 from napari_scsc.errors import UserError
@@ -362,15 +363,19 @@ class SCSC:
         )
 
     def checkpoint(
-        self, path: str | os.PathLike[str], notes: Mapping[str, Any] | None = None
+        self,
+        path: str | os.PathLike[str],
+        notes: Mapping[str, Any] | None = None,
+        arrays: Mapping[str, Array] | None = None,
     ) -> None:
         """Write all that is needed to go on learning; complete, or not at all.
 
-        ``notes`` are kept with it, for whoever wrote them; ``SCSC.notes`` reads them.
+        ``notes`` and ``arrays`` are kept with it, for whoever wrote them; ``SCSC.notes`` reads
+        them.
         """
         if self._state is None:
             raise UserError("nothing was learned yet: there is nothing to write")
-        self._state.save(path, self.settings, notes)
+        self._state.save(path, self.settings, notes, arrays)
 
     @classmethod
     def resume(cls, path: str | os.PathLike[str]) -> SCSC:
@@ -381,8 +386,8 @@ class SCSC:
         return model
 
     @staticmethod
-    def notes(path: str | os.PathLike[str]) -> dict[str, Any]:
-        """Read the notes that were kept with a checkpoint; empty if there are none."""
+    def notes(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Array]]:
+        """Read the notes and arrays that were kept with a checkpoint; empty if there are none."""
         return State.notes(path)
 
 

@@ -26,6 +26,7 @@ from napari_scsc.model.solver.prox import Ball, project_columns
 
 _FILE_KIND = "napari-scsc checkpoint"
 _FILE_VERSION = 1
+_NOTED = "noted "  # begins the names of arrays that are kept for others
 
 
 @dataclass
@@ -109,8 +110,9 @@ class State:
         path: str | os.PathLike[str],
         settings: Settings,
         notes: Mapping[str, Any] | None = None,
+        noted: Mapping[str, Array] | None = None,
     ) -> None:
-        """Write a checkpoint, complete or not at all; ``notes`` are kept with it."""
+        """Write a checkpoint, complete or not at all; notes and noted arrays are kept with it."""
         header: dict[str, Any] = {
             "settings": settings.to_json(),
             "joint": self.step.geometry.joint,
@@ -132,6 +134,7 @@ class State:
             arrays["used"] = self.used_weights
         if notes is not None:
             header["notes"] = dict(notes)
+        arrays |= {_NOTED + name: array for name, array in (noted or {}).items()}
         container.write(path, _FILE_KIND, _FILE_VERSION, header, arrays)
 
     @classmethod
@@ -143,11 +146,12 @@ class State:
             return settings, cls._from_file(settings, header, arrays)
 
     @staticmethod
-    def notes(path: str | os.PathLike[str]) -> dict[str, Any]:
-        """Read the notes that were kept with a checkpoint; empty if there are none."""
-        header, _ = container.read(path, _FILE_KIND, _FILE_VERSION)
+    def notes(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Array]]:
+        """Read the notes and arrays that were kept with a checkpoint; empty if there are none."""
+        header, arrays = container.read(path, _FILE_KIND, _FILE_VERSION)
         with reporting_damage(path):
-            return dict(header.get("notes", {}))
+            noted = {n.removeprefix(_NOTED): a for n, a in arrays.items() if n.startswith(_NOTED)}
+            return dict(header.get("notes", {})), noted
 
     @classmethod
     def _from_file(

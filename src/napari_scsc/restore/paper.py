@@ -14,7 +14,7 @@ import numpy as np
 from napari_scsc._types import Array, Region
 from napari_scsc.cancellation import NEVER, Cancellation
 from napari_scsc.data.samples import ImageSamples
-from napari_scsc.learning.models import split_smooth
+from napari_scsc.learning.details import split_smooth
 from napari_scsc.model.bank import FilterBank
 from napari_scsc.model.scsc import SCSC
 from napari_scsc.model.settings import Constraint, Weights
