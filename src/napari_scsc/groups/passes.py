@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+# By the number of shift axes: how far from a reference patch similar ones are looked for.
+FIRST_REACH = {1: (60,), 2: (20, 20), 3: (16, 6, 6)}
+SECOND_REACH = {1: (120,), 2: (32, 32), 3: (16, 8, 8)}
+
 
 @dataclass(frozen=True, slots=True)
 class Passes:

@@ -1,7 +1,8 @@
 """What convolutional filters are learned from: the details of tiles, most of their noise gone.
 
 Filters that are learned from noisy tiles themselves have noise in them, or are few, where the price
-of a code keeps noise out. A draft of the tile has hardly any noise, and all that filters show.
+of a code keeps noise out. A tile that was denoised in one pass over groups has hardly any noise,
+and all that filters show.
 """
 
 from __future__ import annotations
@@ -12,12 +13,13 @@ import numpy as np
 from scipy import ndimage
 
 from napari_scsc._types import Array
-from napari_scsc.cancellation import NEVER
-from napari_scsc.groups.draft import draft
+from napari_scsc.groups.denoiser import GroupDenoiser
+from napari_scsc.groups.passes import FIRST_REACH, Passes
 from napari_scsc.model.basis import Basis
 from napari_scsc.model.threads import single_threaded
 
 _SMOOTH_WIDTH = 3.0  # pixels: what is smoother than that is not coded
+_STEP_SHARE, _GROUP_SIZE = 0.65, 24  # of the pass; a second one takes away what filters show
 
 
 def split_smooth(values: Array, known: Array | None) -> tuple[Array, Array, Array | None]:
@@ -33,7 +35,7 @@ def split_smooth(values: Array, known: Array | None) -> tuple[Array, Array, Arra
 
 @dataclass(frozen=True, slots=True)
 class Pilot:
-    """A draft of tiles (C, *shift), in which the noise has the level ``sigma``."""
+    """Denoises tiles (C, *shift), in which the noise has the level ``sigma``."""
 
     basis: Basis
     sigma: float
@@ -44,8 +46,13 @@ class Pilot:
             return values
         if known is not None:
             values = np.where(known, values, split_smooth(values, known)[0])
+        basis, reach = self.basis, FIRST_REACH[len(self.basis.patch)]
+        step = tuple(max(1, round(_STEP_SHARE * p)) for p in basis.patch)
+        passes = Passes(step, reach, reach, _GROUP_SIZE, second_size=0)
         with single_threaded():
-            return self.basis.back(draft(self.basis.project(values), self.basis, self.sigma, NEVER))
+            return basis.back(
+                GroupDenoiser(basis, passes).denoise(basis.project(values), self.sigma)
+            )
 
     def arrays(self) -> dict[str, Array]:
         """All of it, for a file."""

@@ -40,7 +40,7 @@ NOISELESS_LEVEL = 1e-3  # of the range of an image: the noise that is assumed wh
 _N_BASE, _N_FILTERS, _N_OCSC_FILTERS = 24, 100, 32
 _CODE_ITERATIONS = 80  # more of them fit the weights to the noise
 _OCSC_PRICE = 4.0  # beta, in noise levels
-_PRICE_AFTER_DRAFT = 1.0  # the same, where a draft has taken most of the noise away
+_PRICE_AFTER_PILOT = 0.8  # the same, where a pilot has taken most of the noise away
 FORGET_IN_NOISE = 0.1  # a longer memory than without noise: it averages the noise of the codes
 
 
@@ -256,7 +256,7 @@ def _mix_bank(bank: FilterBank, mixtures: Array) -> FilterBank:
 
 
 class ConvolutionalModel(LearnableModel):
-    """``SCSC`` of drafts of tiles, without their smooth part."""
+    """``SCSC`` of denoised tiles, without their smooth part."""
 
     is_usable = staticmethod(_is_known_somewhere)
     weights: ClassVar[Weights] = "sample"
@@ -281,7 +281,7 @@ class ConvolutionalModel(LearnableModel):
         else:
             most = math.prod(joint) * math.prod(shape)
             n_base = options.n_base or (_N_OCSC_FILTERS if identity else min(_N_BASE, most))
-        price = _OCSC_PRICE if identity else _PRICE_AFTER_DRAFT
+        price = _OCSC_PRICE if identity else _PRICE_AFTER_PILOT
         beta = (price if options.beta is None else options.beta) * sigma
         if plan.beta is not None:
             beta = plan.beta

@@ -78,7 +78,8 @@ class LearnOptions:
     n_filters : int, optional
         K, the number of filters that a sample has; of the model "scsc" only.
     beta : float, optional
-        Price of the code in noise levels; of the models "scsc" and "ocsc" only.
+        Price of the code in noise levels of the image (0.8 for "scsc", which learns from denoised
+        tiles; 4 for "ocsc"); of these two models only.
     ball : {"l2", "l1"}
         The ball of the weights of the model "scsc"; see ``SCSC``.
     seed : int

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from napari_scsc.groups.passes import Passes
+from napari_scsc.groups.passes import FIRST_REACH, SECOND_REACH, Passes
 from napari_scsc.learning.models import patch_shape
 from napari_scsc.model.basis import Basis
 from napari_scsc.restore.cost import SampleCost, count_tiles_of
@@ -12,9 +12,6 @@ from napari_scsc.restore.methods import Task
 from napari_scsc.restore.quality import LEVELS, Quality
 
 MAX_TILE_MEMORY = 280_000_000  # bytes: larger tiles repeat little less at their borders
-# By the number of shift axes: how far from a reference patch similar ones are looked for.
-_FIRST_REACH = {1: (60,), 2: (20, 20), 3: (16, 6, 6)}
-_SECOND_REACH = {1: (120,), 2: (32, 32), 3: (16, 8, 8)}
 # What a promise of the time is made of: many joint values become about so many mixtures, and take
 # that much longer; so do three axes, and the rounds of inpainting.
 _TYPICAL_MIXTURES, _MIXTURES_FACTOR, _THREE_AXES_FACTOR, _INPAINT_FACTOR = 5, 5.0, 2.7, 5
@@ -35,7 +32,7 @@ def passes_for(patch: tuple[int, ...], quality: Quality, task: Task = "denoise")
     else:
         step = tuple(max(1, round(share * p)) for p in patch)
     return Passes(
-        step, _FIRST_REACH[n_axes], _SECOND_REACH[n_axes], level.first_size, level.second_size
+        step, FIRST_REACH[n_axes], SECOND_REACH[n_axes], level.first_size, level.second_size
     )
 
 
