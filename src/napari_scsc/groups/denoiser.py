@@ -1,4 +1,4 @@
-"""Denoising by groups: a thresholding pass, then a Wiener pass that takes its result as pilot."""
+"""Denoising by groups: a thresholding pass, then Wiener passes that take its result as pilot."""
 
 from __future__ import annotations
 
@@ -11,14 +11,18 @@ import numpy as np
 from napari_scsc._types import Array
 from napari_scsc.cancellation import NEVER, Cancellation
 from napari_scsc.groups import group_kernels
-from napari_scsc.groups.draft import draft, weigh_by_pilot
-from napari_scsc.groups.passes import Passes
+from napari_scsc.groups.passes import GroupPass, Passes
 from napari_scsc.groups.patches import PatchGrid
 from napari_scsc.model.basis import Basis
 from napari_scsc.model.threads import single_threaded
 
 _PARTS_PER_PASS = 8  # a fixed number, so that the sums do not depend on threads
-_REFERENCES_BETWEEN_CHECKS = 100  # a fifth of a second, where they take longest
+_REFERENCES_BETWEEN_CHECKS = 200  # a twentieth of a second, where they take longest
+N_COMPARED = 24  # leading coefficients: in the others, noise tells patches apart
+# Where Lanczos begins: anything will do that no group is orthogonal to.
+_START = np.random.default_rng(0).standard_normal(1 << 10).astype(np.float32)
+
+PutBack = Callable[[Array, Array, int, Array], None]
 
 
 class GroupDenoiser:
@@ -40,139 +44,136 @@ class GroupDenoiser:
         self._cancellation = cancellation
         self._kernels = group_kernels.get()
 
-    def denoise(self, sample: Array, sigma: float, wanted: Array | None = None) -> Array:
+    def denoise(
+        self, sample: Array, sigma: float, wanted: Array | None = None, pilot: Array | None = None
+    ) -> Array:
         """Take white noise of level ``sigma`` away; each patch of the result lies in the basis.
 
         ``wanted`` (*shift,) says where the result matters; elsewhere it may be the sample itself.
+        A ``pilot`` (C, *shift) takes the place of the thresholding pass.
         """
-        *_, result = self.estimates(sample, sigma, wanted)
+        *_, result = self.estimates(sample, sigma, wanted, pilot)
         return result
 
     def estimates(
-        self, sample: Array, sigma: float, wanted: Array | None = None
+        self, sample: Array, sigma: float, wanted: Array | None = None, pilot: Array | None = None
     ) -> Iterator[Array]:
         """What ``denoise`` has after each pass; the last one is its result."""
-        if self._passes.is_draft:
-            with single_threaded():
-                estimate = draft(sample, self._basis, sigma, self._cancellation, self._map)
-            yield estimate
-            return
         grid = PatchGrid(len(sample), sample.shape[1:], self._basis.patch)
-        references = self._references(grid, wanted)
-        with single_threaded():
-            noisy = grid.express(sample, self._basis.vectors)
-            estimate = self._threshold(grid, sample, noisy, references, sigma)
-            if not self._passes.second_size:
-                # Groups err where a patch has few like it, patches by themselves elsewhere.
-                alone = weigh_by_pilot(
-                    sample, estimate, self._basis, sigma, wanted, self._cancellation, self._map
-                )
-                estimate = (estimate + alone) / 2
-        yield estimate
-        if self._passes.second_size:
+        touched = None if wanted is None else grid.touching(wanted)
+        estimate = pilot
+        if estimate is None:
             with single_threaded():
-                estimate = self._wiener(grid, sample, noisy, references, estimate, sigma)
+                estimate = self._threshold(grid, sample, touched, sigma)
             yield estimate
-
-    def _references(self, grid: PatchGrid, wanted: Array | None) -> Array:
-        """Places (n, 3) of the reference patches; those only that touch what is wanted."""
-        places = _three(grid.places, 1)
-        step = [min(s, p) for s, p in zip(self._passes.step, self._basis.patch, strict=True)]
-        found = reference_places(places, _three(step, 1))
-        if wanted is None:
-            return found
-        touched = grid.touching(wanted).reshape(places)
-        return np.asarray(found[touched[tuple(found.T)]])
+        for group_pass in self._passes.wiener:
+            with single_threaded():
+                estimate = self._wiener(grid, sample, touched, group_pass, estimate, sigma)
+            yield estimate
 
     def _threshold(
-        self, grid: PatchGrid, sample: Array, noisy: Array, references: Array, sigma: float
+        self, grid: PatchGrid, sample: Array, touched: Array | None, sigma: float
     ) -> Array:
-        passes = self._passes
-        return self._average(
-            grid,
-            sample,
-            noisy,
-            references,
-            (passes.first_reach, passes.first_size),
-            lambda members, *out: self._kernels.threshold(
-                noisy, members, sigma, passes.strength, self._basis.n_flat, *out
-            ),
-        )
+        basis, passes = self._basis, self._passes
+        noisy = grid.express(sample, basis.vectors, self._map)
+        size = passes.threshold.size
+        start = _START[:size] / np.linalg.norm(_START[:size])
+
+        def put_back(members: Array, total: Array, first: int, weights: Array) -> None:
+            self._kernels.threshold(
+                noisy, members, sigma, passes.strength, basis.vectors, basis.n_flat, start,
+                grid.points, grid.offsets, total, first, weights,
+            )  # fmt: skip
+
+        return self._average(grid, sample, noisy, touched, passes.threshold, put_back)
 
     def _wiener(
         self,
         grid: PatchGrid,
         sample: Array,
-        noisy: Array,
-        references: Array,
+        touched: Array | None,
+        group_pass: GroupPass,
         pilot: Array,
         sigma: float,
     ) -> Array:
-        passes = self._passes
-        like = grid.express(pilot, self._basis.vectors)
-        return self._average(
-            grid,
-            sample,
-            like,
-            references,
-            (passes.second_reach, passes.second_size),
-            lambda members, *out: self._kernels.wiener(
-                noisy, like, members, sigma, self._basis.n_flat, *out
-            ),
-        )
+        basis = self._basis
+        values = np.ascontiguousarray(np.moveaxis(sample, 0, -1)).ravel()
+        like = grid.express(pilot, basis.vectors, self._map)
+
+        def put_back(members: Array, total: Array, first: int, weights: Array) -> None:
+            self._kernels.wiener(
+                values, like, members, sigma, basis.vectors, basis.n_flat,
+                grid.points, grid.offsets, total, first, weights,
+            )  # fmt: skip
+
+        return self._average(grid, sample, like, touched, group_pass, put_back)
 
     def _average(
         self,
         grid: PatchGrid,
         sample: Array,
         like: Array,
-        references: Array,
-        search: tuple[tuple[int, ...], int],
-        fill: Callable[..., None],
+        touched: Array | None,
+        group_pass: GroupPass,
+        put_back: PutBack,
     ) -> Array:
-        """Match on the patches ``like``, fill the estimates of all groups in, and average them."""
+        """Match on the coefficients ``like``, put the patches of all groups back, and average."""
         places = _three(grid.places, 1)
-        reach = np.minimum(_three(search[0], 0), np.array(places) - 1)
+        references = self._references(places, touched, group_pass)
+        reach = np.minimum(_three(group_pass.reach, 0), np.array(places) - 1)
         # No more than there are in the window of a corner.
-        size = min(search[1], int(np.prod(reach + 1)))
+        size = min(group_pass.size, int(np.prod(reach + 1)))
+        planes = planes_of(like, places)
 
         def average_part(part: Array) -> tuple[int, Array, Array]:
-            pieces = [
-                part[i : i + _REFERENCES_BETWEEN_CHECKS]
-                for i in range(0, len(part), _REFERENCES_BETWEEN_CHECKS)
-            ]
-            groups = [
-                self._kernels.match(like, places, piece, reach, size)
-                for piece in self._checking(pieces)
-            ]
-            first = min(int(members.min()) for members in groups)
-            last = max(int(members.max()) for members in groups) + 1
-            total = np.zeros((last - first, like.shape[1]), like.dtype)
-            weights = np.zeros(last - first, like.dtype)
-            for members in self._checking(groups):
-                fill(members, total, weights, first)
+            pieces = np.array_split(part, -(-len(part) // _REFERENCES_BETWEEN_CHECKS))
+            groups = []
+            for piece in pieces:
+                self._cancellation.check()
+                groups.append(self._kernels.match(planes, piece, reach, size))
+            starts = grid.points[np.concatenate(groups)]
+            first, last = int(starts.min()), int(starts.max()) + int(grid.offsets.max()) + 1
+            total, weights = np.zeros((2, last - first), np.float32)
+            for members in groups:
+                self._cancellation.check()
+                put_back(members, total, first, weights)
             return first, total, weights
 
-        total = np.zeros_like(like)
-        weights = np.zeros(len(like), like.dtype)
+        total, weights = np.zeros((2, sample.size), np.float32)
         parts = [part for part in np.array_split(references, _PARTS_PER_PASS) if len(part)]
         for first, part_total, part_weights in self._map(average_part, parts):
             total[first : first + len(part_total)] += part_total
             weights[first : first + len(part_total)] += part_weights
         self._cancellation.check()
-        return grid.assemble(total, weights, self._basis.vectors, sample)
+        norm = grid.cover(weights.reshape(*grid.shift, grid.n_joint)[..., 0])
+        average = np.moveaxis(total.reshape(*grid.shift, grid.n_joint), -1, 0)
+        average = average / np.where(norm > 0, norm, 1)
+        return np.asarray(np.where(norm > 0, average, sample), np.float32)
 
-    def _checking(self, items: list[Array]) -> Iterator[Array]:
-        """The items, with a check before each."""
-        for item in items:
-            self._cancellation.check()
-            yield item
+    def _references(
+        self, places: tuple[int, ...], touched: Array | None, group_pass: GroupPass
+    ) -> Array:
+        """Places (n, 3) of the reference patches; those only that touch what is wanted."""
+        step = map(min, group_pass.step, self._basis.patch)
+        found = reference_places(places, _three(tuple(step), 1))
+        if touched is None:
+            return found
+        return np.asarray(found[touched.reshape(places)[tuple(found.T)]])
 
 
 def reference_places(places: tuple[int, ...], step: tuple[int, ...]) -> Array:
     """Every ``step``-th place, and the last: patches of neighbours overlap or touch."""
     along = (np.unique([*range(0, n, s), n - 1]) for n, s in zip(places, step, strict=True))
     return np.stack(np.meshgrid(*along, indexing="ij"), -1).reshape(-1, 3)
+
+
+def planes_of(coefficients: Array, places: tuple[int, ...]) -> Array:
+    """What patches are compared by: their first coefficients, as planes (z, y, P, x)."""
+    n_compared = min(N_COMPARED, coefficients.shape[1])
+    planes = np.zeros((*places[:2], -(-n_compared // 4) * 4, places[2]), np.float32)
+    compared = coefficients[:, :n_compared].reshape(*places, n_compared)
+    planes[:, :, :n_compared] = compared.swapaxes(2, 3)
+    return planes
 
 
 def _three(lengths: Any, missing: int) -> tuple[int, ...]:

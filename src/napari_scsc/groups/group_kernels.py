@@ -1,9 +1,12 @@
-"""Groups of similar patches as samples of their own.
+"""Groups of similar patches as samples of their own: the loops, compiled.
 
 The patches of a group are so alike that a few mixtures of the base filters explain them all: the
-personal dictionary W of the group is the orthonormal basis in which its members vary most. All is
-done on the coefficients of the patches in an orthonormal basis of the base filters, (places, R),
-of which the first ``n_flat`` are constant over the patch.
+personal dictionary W of the group is the orthonormal basis in which its members vary most.
+
+All kernels know patches by their *place*, a number, and by their coefficients in an orthonormal
+basis of the base filters, (places, R), of which the first ``n_flat`` are constant over the patch.
+The values of a sample are a flat array; a patch is those at ``points[place] + offsets``. What
+``numpy_kernels`` does is the same to rounding, and easier to read.
 """
 
 from __future__ import annotations
@@ -16,208 +19,502 @@ from typing import Any
 import numpy as np
 
 from napari_scsc._types import Array
+from napari_scsc.groups import numpy_kernels
+from napari_scsc.groups.numpy_kernels import (
+    ASSUMED_NOISE,
+    FAINT_MEAN,
+    LANCZOS_STEPS,
+    MIN_CORRELATION,
+    NEGLIGIBLE_ENERGY,
+    NEGLIGIBLE_STEP,
+)
 from napari_scsc.model.solver import kernels
 
-_STRETCH = 16  # coefficients compared at a time
-_IMPRECISE = 2e-5  # of the largest energy of a group: what single precision gets wrong, generously
+_BLOCK = 16  # candidates that are looked at one by one only if the nearest of them is near enough
+_KEYS_PER_MEMBER = 3  # candidates kept before all but the nearest are dropped
+_ROTATIONS_PER_VALUE = 30  # of a tridiagonal matrix: three are usual
 
 
-def _np_match(
-    coefficients: Array, places: tuple[int, int, int], references: Array, reach: Array, size: int
-) -> Array:
-    """For each reference place, the ``size`` places around it whose patches are most alike.
-
-    ``references`` (n, 3) are places; the search goes ``reach`` places to either side of each.
-    Returns (n, size) places, the nearest first: the reference itself, whatever else is as near.
-    """
-    offsets = np.stack(
-        np.meshgrid(*(np.arange(-r, r + 1) for r in reach), indexing="ij"), -1
-    ).reshape(-1, 3)
-    strides = np.array([places[1] * places[2], places[2], 1])
-    distances = np.full((len(references), len(offsets)), np.inf, coefficients.dtype)
-    own = coefficients[references @ strides]
-    for i, offset in enumerate(offsets):
-        other = references + offset
-        inside = ((other >= 0) & (other < places)).all(axis=1)
-        difference = own[inside] - coefficients[other[inside] @ strides]
-        distances[inside, i] = np.einsum("nr,nr->n", difference, difference)
-    distances[:, len(offsets) // 2] = -1
-    nearest = np.argsort(distances, axis=1, kind="stable")[:, :size]
-    return np.asarray((references[:, None] + offsets[nearest]) @ strides)
+def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+    compiled: Callable[..., Any] = kernels.compile_all(function=function).function
+    return compiled
 
 
-def _match(
-    coefficients: Array, places: tuple[int, int, int], references: Array, reach: Array, size: int
-) -> Array:
+@_compiled
+def _outwards(n: int) -> int:
+    """0, 1, -1, 2, -2, ...: what lies near comes first."""
+    return (n + 1) // 2 if n % 2 else -(n // 2)
+
+
+@_compiled
+def _select(keys: Array, n: int, size: int) -> None:
+    """Order ``keys[:n]`` so that the ``size`` smallest come first (quickselect)."""
+    low, high = 0, n - 1
+    while low < high:
+        a, b, c = keys[low], keys[(low + high) // 2], keys[high]
+        pivot = max(min(a, b), min(max(a, b), c))
+        i, j = low, high
+        while i <= j:
+            while keys[i] < pivot:
+                i += 1
+            while keys[j] > pivot:
+                j -= 1
+            if i <= j:
+                keys[i], keys[j] = keys[j], keys[i]
+                i += 1
+                j -= 1
+        if size - 1 <= j:
+            high = j
+        elif size - 1 >= i:
+            low = i
+        else:
+            return
+
+
+@_compiled
+def _sort(keys: Array, n: int) -> None:
+    for m in range(1, n):
+        key, at = keys[m], m
+        while at > 0 and keys[at - 1] > key:
+            keys[at] = keys[at - 1]
+            at -= 1
+        keys[at] = key
+
+
+@_compiled
+def _match(planes: Array, references: Array, reach: Array, size: int) -> Array:
+    n_z, n_y, n_planes, n_x = planes.shape
+    height, width = 2 * reach[1] + 1, 2 * reach[2] + 1
+    distances = np.empty((width + _BLOCK - 1) // _BLOCK * _BLOCK, np.float32)
+    # Of numbers that are not negative, the bits are ordered as the numbers are. A key is a
+    # distance and, behind it, when the candidate was met: equal ones stay in that order.
+    bits = distances.view(np.int32)
+    full = _KEYS_PER_MEMBER * size + _BLOCK
+    keys = np.empty(full + _BLOCK, np.int64)
+    own = np.empty(n_planes, np.float32)
     found = np.empty((len(references), size), np.int64)
-    distances = np.empty(size, coefficients.dtype)
-    members = np.empty(size, np.int64)
-    n_base = coefficients.shape[1]
-    far = coefficients.dtype.type(np.inf)
+    far = np.float32(np.inf)
     for group in range(len(references)):
-        z, y, x = references[group]
-        own = (z * places[1] + y) * places[2] + x
-        reference = coefficients[own]
-        n = 1
-        members[0] = own
-        distances[0] = -1
-        for i in range(max(0, z - reach[0]), min(places[0], z + reach[0] + 1)):
-            for j in range(max(0, y - reach[1]), min(places[1], y + reach[1] + 1)):
-                for k in range(max(0, x - reach[2]), min(places[2], x + reach[2] + 1)):
-                    place = (i * places[1] + j) * places[2] + k
-                    if place == own:
-                        continue
-                    other = coefficients[place]
-                    limit = distances[n - 1] if n == size else far
-                    distance = coefficients.dtype.type(0)
-                    # Most are found to be too far after the first, strongest coefficients.
-                    for first in range(0, n_base, _STRETCH):
-                        for r in range(first, min(first + _STRETCH, n_base)):
-                            difference = reference[r] - other[r]
-                            distance += difference * difference
-                        if distance >= limit:
-                            break
-                    if distance >= limit:
-                        continue
-                    n = min(n + 1, size)
-                    at = n - 1
-                    while at > 0 and distances[at - 1] > distance:
-                        distances[at] = distances[at - 1]
-                        members[at] = members[at - 1]
-                        at -= 1
-                    distances[at] = distance
-                    members[at] = place
-        found[group] = members
+        z, y, x = references[group, 0], references[group, 1], references[group, 2]
+        first, last = max(0, x - reach[2]), min(n_x, x + reach[2] + 1)
+        length = last - first
+        for r in range(n_planes):
+            own[r] = planes[z, y, r, x]
+        keys[0] = 0  # the reference itself
+        n = np.int64(1)  # a plain 1 would compile _select for constants, too
+        limit = far
+        for row in range((2 * reach[0] + 1) * height):
+            i, j = z + _outwards(row // height), y + _outwards(row % height)
+            if i < 0 or i >= n_z or j < 0 or j >= n_y:
+                continue
+            distances[:] = 0
+            for r in range(0, n_planes, 4):
+                a, b = planes[i, j, r, first:last], planes[i, j, r + 1, first:last]
+                c, d = planes[i, j, r + 2, first:last], planes[i, j, r + 3, first:last]
+                for k in range(length):
+                    p, q = a[k] - own[r], b[k] - own[r + 1]
+                    s, t = c[k] - own[r + 2], d[k] - own[r + 3]
+                    distances[k] += (p * p + q * q) + (s * s + t * t)
+            distances[length:] = far
+            if row == 0:
+                distances[x - first] = far
+            met = row * width + first - x + reach[2] + 1
+            for block in range(0, length, _BLOCK):
+                nearest = far
+                for k in range(block, block + _BLOCK):
+                    nearest = distances[k] if distances[k] < nearest else nearest
+                if nearest >= limit:
+                    continue
+                for k in range(block, block + _BLOCK):
+                    if distances[k] < limit:
+                        keys[n] = (np.int64(bits[k]) << 32) | (met + k)
+                        n += 1
+                if n >= full:
+                    _select(keys, n, size)
+                    n = size
+                    farthest = keys[0]
+                    for m in range(1, size):
+                        farthest = max(farthest, keys[m])
+                    kept = bits[0]
+                    bits[0] = np.int32(farthest >> 32)
+                    limit = distances[0]
+                    bits[0] = kept
+        _select(keys, n, size)
+        _sort(keys, size)
+        found[group, 0] = (z * n_y + y) * n_x + x
+        for m in range(1, size):
+            met = (keys[m] & 0xFFFFFFFF) - 1
+            row = met // width
+            i, j = z + _outwards(row // height), y + _outwards(row % height)
+            found[group, m] = (i * n_y + j) * n_x + x + met % width - reach[2]
     return found
 
 
+@_compiled
+def _mix(weights: Array, vectors: Array, out: Array) -> None:
+    """out = weights @ vectors."""
+    out[:] = 0
+    for r in range(len(weights)):
+        weight, vector = weights[r], vectors[r]
+        for m in range(len(out)):
+            out[m] += weight * vector[m]
+
+
+@_compiled
+def _put_back(
+    mean: Array,
+    codes: Array,
+    filters: Array,
+    n_filters: int,
+    members: Array,
+    weight: float,
+    points: Array,
+    offsets: Array,
+    total: Array,
+    first: int,
+    weights: Array,
+) -> None:
+    """Add the patches mean + codes.T @ filters, times their weight, where they lie."""
+    patch = np.empty(len(offsets), np.float32)
+    for i in range(len(members)):
+        for m in range(len(patch)):
+            patch[m] = mean[m]
+        for a in range(n_filters):
+            code, vector = codes[a, i], filters[a]
+            for m in range(len(patch)):
+                patch[m] += code * vector[m]
+        start = points[members[i]] - first
+        for m in range(len(patch)):
+            total[start + offsets[m]] += weight * patch[m]
+        weights[start] += weight
+
+
+@_compiled
+def _lanczos(gram: Array, start: Array, basis: Array, diagonal: Array, beside: Array) -> int:
+    """Vectors in which a matrix is tridiagonal; those of its large eigenvalues are among the first.
+
+    Fills as many rows of ``basis``, and of the two diagonals, as it returns.
+    """
+    n = len(gram)
+    image = np.empty(n, np.float32)
+    trace = np.float32(0)
+    for i in range(n):
+        trace += gram[i, i]
+        basis[0, i] = start[i]
+    for step in range(len(basis)):
+        for i in range(n):
+            value, row = np.float32(0), gram[i]
+            for j in range(n):
+                value += row[j] * basis[step, j]
+            image[i] = value
+        for b in range(step, -1, -1):
+            vector, share = basis[b], np.float32(0)
+            for i in range(n):
+                share += vector[i] * image[i]
+            for i in range(n):
+                image[i] -= share * vector[i]
+            if b == step:
+                diagonal[step] = share
+        length = np.float32(0)
+        for i in range(n):
+            length += image[i] * image[i]
+        length = np.sqrt(length)
+        beside[step] = length
+        if length <= NEGLIGIBLE_STEP * trace:
+            return step + 1
+        if step + 1 < len(basis):
+            for i in range(n):
+                basis[step + 1, i] = image[i] / length
+    return len(basis)
+
+
+@_compiled
+def _diagonalise(diagonal: Array, beside: Array, n: int, vectors: Array) -> None:
+    """Eigenvalues, in place of the diagonal, and eigenvectors of a tridiagonal matrix.
+
+    Implicit QL. The eigenvectors are the rows of ``vectors``.
+    """
+    one = np.float32(1)
+    for i in range(n):
+        for k in range(n):
+            vectors[i, k] = 0
+        vectors[i, i] = one
+    beside[n - 1] = 0
+    for low in range(n):
+        for _ in range(_ROTATIONS_PER_VALUE):
+            high = low
+            while high < n - 1 and abs(beside[high]) > np.float32(1e-6) * (
+                abs(diagonal[high]) + abs(diagonal[high + 1])
+            ):
+                high += 1
+            if high == low:
+                break
+            g = (diagonal[low + 1] - diagonal[low]) / (2 * beside[low])
+            r = np.sqrt(g * g + one)
+            g = diagonal[high] - diagonal[low] + beside[low] / (g + (r if g >= 0 else -r))
+            sine, cosine, shift = one, one, np.float32(0)
+            i = high - 1
+            while i >= low:
+                f, b = sine * beside[i], cosine * beside[i]
+                r = np.sqrt(f * f + g * g)
+                beside[i + 1] = r
+                if r == 0:
+                    diagonal[i + 1] -= shift
+                    beside[high] = 0
+                    break
+                sine, cosine = f / r, g / r
+                g = diagonal[i + 1] - shift
+                r = (diagonal[i] - g) * sine + 2 * cosine * b
+                shift = sine * r
+                diagonal[i + 1] = g + shift
+                g = cosine * r - b
+                upper, lower = vectors[i], vectors[i + 1]
+                for k in range(n):
+                    u, v = upper[k], lower[k]
+                    lower[k] = sine * u + cosine * v
+                    upper[k] = cosine * u - sine * v
+                i -= 1
+            if i < low:
+                diagonal[low] -= shift
+                beside[low] = g
+                beside[high] = 0
+
+
+@_compiled
 def _threshold(
-    noisy: Array,
+    coefficients: Array,
     groups: Array,
     sigma: float,
     strength: float,
+    basis: Array,
     n_flat: int,
+    start: Array,
+    points: Array,
+    offsets: Array,
     total: Array,
-    weights: Array,
     first: int,
+    weights: Array,
 ) -> None:
-    """First pass: W from the noisy group itself, its singular values shrunk.
-
-    The shrinkage is the one that loses least for a low-rank matrix in white noise (Gavish and
-    Donoho 2017); ``strength`` scales the noise level it assumes. The mean of the group is kept,
-    but for coefficients that are no larger than its noise; the flat ones stay. Adds the weighted
-    estimates to ``total`` and the weights to ``weights``, whose rows are the places from
-    ``first`` on.
-    """
     n_groups, size = groups.shape
-    n_base = noisy.shape[1]
-    long, short = max(size, n_base), min(size, n_base)
-    aspect = short / long
-    noise = (strength * sigma) ** 2 * long
-    faint = 2.4 * sigma / np.sqrt(size)
+    n_base, length = basis.shape
+    n_steps = min(LANCZOS_STEPS, size)
+    x = np.empty((size, n_base), np.float32)
+    gram = np.empty((size, size), np.float32)
+    rows = np.empty((n_steps, size), np.float32)
+    vectors = np.empty((n_steps, n_steps), np.float32)
+    energies = np.empty(n_steps, np.float32)
+    beside = np.empty(n_steps, np.float32)
+    codes = np.empty((n_steps, size), np.float32)
+    filters = np.empty((n_steps, length), np.float32)
+    mean = np.empty(n_base, np.float32)
+    mixture = np.empty(n_base, np.float32)
+    mean_patch = np.empty(length, np.float32)
+    aspect = min(size, n_base) / max(size, n_base)
+    noise = (strength * sigma) ** 2 * max(size, n_base)
+    edge = (1 + np.sqrt(aspect)) ** 2
+    faint = np.float32(FAINT_MEAN * sigma / np.sqrt(size))
     for g in range(n_groups):
-        x = noisy[groups[g]]
-        mean = x.sum(axis=0) / noisy.dtype.type(size)
-        x -= mean
+        members = groups[g]
+        mean[:] = 0
+        for i in range(size):
+            row = coefficients[members[i]]
+            for r in range(n_base):
+                x[i, r] = row[r]
+                mean[r] += row[r]
+        for r in range(n_base):
+            mean[r] /= np.float32(size)
+        for i in range(size):
+            for r in range(n_base):
+                x[i, r] -= mean[r]
+            for j in range(i + 1):
+                product = np.float32(0)
+                for r in range(n_base):
+                    product += x[i, r] * x[j, r]
+                gram[i, j] = product
+                gram[j, i] = product
         for r in range(n_flat, n_base):
             if abs(mean[r]) < faint:
                 mean[r] = 0
-        # The smaller of the two Gram matrices has the same energies.
-        energies, vectors = np.linalg.eigh(x @ x.T if size <= n_base else x.T @ x)
-        kept = 1.0
-        for i in range(short):
-            ratio = energies[i] / noise
-            factor = 0.0
-            if ratio > (1 + np.sqrt(aspect)) ** 2:
-                factor = np.sqrt((ratio - aspect - 1) ** 2 - 4 * aspect) / ratio
+        _mix(mean, basis, mean_patch)
+        n = _lanczos(gram, start, rows, energies, beside)
+        _diagonalise(energies, beside, n, vectors)
+        n_kept, kept = np.int64(0), 1.0  # as above
+        for a in range(n):
+            ratio = energies[a] / noise
+            if ratio <= edge:
+                continue
+            factor = np.sqrt((ratio - aspect - 1) ** 2 - 4 * aspect) / ratio
             kept += factor * factor
-            energies[i] = factor
-        estimate = x
-        if size <= n_base:
-            estimate = (vectors * energies) @ (vectors.T @ x)
-        else:
-            estimate = (x @ (vectors * energies)) @ vectors.T
-        weight = noisy.dtype.type(1 / kept)
-        for n in range(size):
-            place = groups[g, n] - first
-            total[place] += weight * (mean + estimate[n])
-            weights[place] += weight
+            code = codes[n_kept]
+            _mix(vectors[a, :n], rows[:n], code)
+            _mix(code, x, mixture)
+            _mix(mixture, basis, filters[n_kept])
+            for i in range(size):
+                code[i] *= np.float32(factor)
+            n_kept += 1
+        _put_back(
+            mean_patch, codes, filters, n_kept, members, np.float32(1 / kept),
+            points, offsets, total, first, weights,
+        )  # fmt: skip
 
 
-def _directions(q: Array, negligible: float) -> Array:
-    """Orthonormal directions (k, R) in which the rows of ``q`` vary more than a little."""
-    few = q.shape[0] <= q.shape[1]
-    # The smaller of the two Gram matrices has the same energies.
-    energies, vectors = np.linalg.eigh(q @ q.T if few else q.T @ q)
-    least = 0  # they ascend
-    while least < len(energies) and energies[least] <= negligible:
-        least += 1
-    w = np.ascontiguousarray(vectors[:, least:].T)
-    if few:
-        w = (w @ q) / np.sqrt(energies[least:]).reshape(-1, 1)
-    return w
+@_compiled
+def _span(q: Array, energies: Array, least: float, vectors: Array, codes: Array) -> int:
+    """Orthonormal vectors (k, R), and codes (k, n), so that q is about codes.T @ vectors.
+
+    Gram and Schmidt, the row first of which most is left: ``energies`` says how much. ``q`` and
+    ``energies`` become what is left. Returns k.
+    """
+    size, n_base = q.shape
+    for k in range(min(size, n_base)):
+        most = 0
+        for i in range(1, size):
+            if energies[i] > energies[most]:
+                most = i
+        if energies[most] <= least:
+            return k
+        vector, square = vectors[k], np.float32(0)
+        for r in range(n_base):
+            square += q[most, r] * q[most, r]
+        length = np.sqrt(square)
+        for r in range(n_base):
+            vector[r] = q[most, r] / length
+        for i in range(size):
+            row, share, rest = q[i], np.float32(0), np.float32(0)
+            for r in range(n_base):
+                share += row[r] * vector[r]
+            for r in range(n_base):
+                value = row[r] - share * vector[r]
+                row[r] = value
+                rest += value * value
+            codes[k, i] = share
+            energies[i] = rest
+        energies[most] = 0
+    return min(size, n_base)
 
 
-directions = kernels.compile_all(directions=_directions).directions
+@_compiled
+def _rotate_pair(a: Array, b: Array, cosine: float, sine: float) -> None:
+    for i in range(len(a)):
+        u, v = a[i], b[i]
+        a[i] = cosine * u - sine * v
+        b[i] = sine * u + cosine * v
 
 
+@_compiled
+def _decorrelate(codes: Array, vectors: Array, n: int) -> None:
+    """Turn vectors, and codes with them, so that codes are hardly correlated: to where q varies.
+
+    One sweep of one-sided Jacobi rotations; a second one changes nothing that can be measured.
+    """
+    one = np.float32(1)
+    for a in range(n - 1):
+        for b in range(a + 1, n):
+            aa, bb, ab = np.float32(0), np.float32(0), np.float32(0)
+            for i in range(codes.shape[1]):
+                u, v = codes[a, i], codes[b, i]
+                aa += u * u
+                bb += v * v
+                ab += u * v
+            if abs(ab) <= np.float32(MIN_CORRELATION) * np.sqrt(aa * bb):
+                continue
+            ratio = (bb - aa) / (2 * ab)
+            tangent = (one if ratio >= 0 else -one) / (abs(ratio) + np.sqrt(one + ratio * ratio))
+            cosine = one / np.sqrt(one + tangent * tangent)
+            _rotate_pair(codes[a], codes[b], cosine, cosine * tangent)
+            _rotate_pair(vectors[a], vectors[b], cosine, cosine * tangent)
+
+
+@_compiled
 def _wiener(
-    noisy: Array,
+    values: Array,
     pilot: Array,
     groups: Array,
     sigma: float,
+    basis: Array,
     n_flat: int,
+    points: Array,
+    offsets: Array,
     total: Array,
-    weights: Array,
     first: int,
+    weights: Array,
 ) -> None:
-    """Second pass: W from the group of the pilot, each coefficient weighed by its power there.
-
-    Adds the weighted estimates to ``total`` and the weights to ``weights``, whose rows are the
-    places from ``first`` on.
-    """
     n_groups, size = groups.shape
-    n_base = noisy.shape[1]
-    real = noisy.dtype.type
-    noise = real((1.1 * sigma) ** 2)
-    noise_of_mean = real(sigma**2 / size)
-    negligible = 1e-3 * sigma**2
+    n_base, length = basis.shape
+    most = min(size, n_base)
+    q = np.empty((size, n_base), np.float32)
+    x = np.empty((size, length), np.float32)
+    energies = np.empty(size, np.float32)
+    vectors = np.empty((most, n_base), np.float32)
+    codes = np.empty((most, size), np.float32)
+    filters = np.empty((most, length), np.float32)
+    mean_q = np.empty(n_base, np.float32)
+    mean = np.empty(n_base, np.float32)
+    mean_patch = np.empty(length, np.float32)
+    noise = np.float32((ASSUMED_NOISE * sigma) ** 2)
+    noise_of_mean = np.float32((n_base - n_flat) * sigma**2 / size)
+    least = np.float32(NEGLIGIBLE_ENERGY * sigma**2)
     for g in range(n_groups):
-        x, q = noisy[groups[g]], pilot[groups[g]]
-        mean = x.sum(axis=0) / real(size)
-        mean_q = q.sum(axis=0) / real(size)
-        x -= mean
-        q -= mean_q
+        members = groups[g]
+        mean_q[:] = 0
+        mean_patch[:] = 0
+        for i in range(size):
+            row, start = pilot[members[i]], points[members[i]]
+            for r in range(n_base):
+                q[i, r] = row[r]
+                mean_q[r] += row[r]
+            for m in range(length):
+                value = values[start + offsets[m]]
+                x[i, m] = value
+                mean_patch[m] += value
+        for r in range(n_base):
+            mean_q[r] /= np.float32(size)
+        for m in range(length):
+            mean_patch[m] /= np.float32(size)
+        for i in range(size):
+            energy = np.float32(0)
+            for r in range(n_base):
+                value = q[i, r] - mean_q[r]
+                q[i, r] = value
+                energy += value * value
+            energies[i] = energy
+            for m in range(length):
+                x[i, m] -= mean_patch[m]
         # One factor for all: a factor each would depend on which basis of the span it is.
-        square = real(0)
+        square = np.float32(0)
         for r in range(n_flat, n_base):
             square += mean_q[r] * mean_q[r]
-        kept = square / (square + (n_base - n_flat) * noise_of_mean) if square > 0 else real(0)
-        for r in range(n_flat, n_base):
-            mean[r] *= kept
-        largest = (q * q).sum()
-        if largest * _IMPRECISE > sigma**2:
-            # Beside such energies, single precision cannot tell those of the noise's size.
-            w = directions(q.astype(np.float64), negligible).astype(noisy.dtype)
-        else:
-            w = directions(q, negligible)
-        power = (q @ w.T) ** 2
-        share = power / (power + noise)
-        estimate = (share * (x @ w.T)) @ w
-        weight = real(1 / (1 + (share * share).sum() / n_base))
-        for n in range(size):
-            place = groups[g, n] - first
-            total[place] += weight * (mean + estimate[n])
-            weights[place] += weight
+        share = square / (square + noise_of_mean) if square > 0 else np.float32(0)
+        for r in range(n_base):
+            value = np.float32(0)
+            for m in range(length):
+                value += basis[r, m] * mean_patch[m]
+            mean[r] = value if r < n_flat else share * value
+        _mix(mean, basis, mean_patch)
+        n = _span(q, energies, least, vectors, codes)
+        _decorrelate(codes, vectors, n)
+        kept = np.float32(0)
+        for a in range(n):
+            code, vector = codes[a], filters[a]
+            _mix(vectors[a], basis, vector)
+            for i in range(size):
+                value = np.float32(0)
+                for m in range(length):
+                    value += x[i, m] * vector[m]
+                power = code[i] * code[i]
+                share = power / (power + noise)
+                kept += share * share
+                code[i] = share * value
+        _put_back(
+            mean_patch, codes, filters, n, members, np.float32(1 / (1 + kept / n_base)),
+            points, offsets, total, first, weights,
+        )  # fmt: skip
 
 
-_PLAIN = SimpleNamespace(match=_np_match, threshold=_threshold, wiener=_wiener)
-_FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "match": _match,
-    "threshold": _threshold,
-    "wiener": _wiener,
-}
-_COMPILED = kernels.compile_all(**_FUNCTIONS)
+_PLAIN = SimpleNamespace(
+    match=numpy_kernels.match, threshold=numpy_kernels.threshold, wiener=numpy_kernels.wiener
+)
+_COMPILED = SimpleNamespace(match=_match, threshold=_threshold, wiener=_wiener)
 
 
 def get() -> Any:
@@ -235,7 +532,7 @@ def is_compiling() -> bool:
 
 
 def warm_up() -> None:
-    """Compile, or load what an earlier run compiled: some fifteen seconds the first time ever."""
+    """Compile, or load what an earlier run compiled: some seconds the first time ever."""
     start = time.monotonic()
     _started.append(start)
     try:
@@ -245,10 +542,11 @@ def warm_up() -> None:
 
 
 def _run_once() -> None:
-    passes = get()
-    coefficients = np.random.default_rng(0).standard_normal((25, 6)).astype(np.float32)
-    total, weights = np.zeros_like(coefficients), np.zeros(25, np.float32)
-    places, reach = (1, 5, 5), np.array([0, 2, 2])
-    members = passes.match(coefficients, places, np.array([[0, 2, 2]]), reach, 4)
-    passes.threshold(coefficients, members, 1.0, 1.0, 1, total, weights, 0)
-    passes.wiener(coefficients, coefficients, members, 1.0, 1, total, weights, 0)
+    from napari_scsc.groups.denoiser import GroupDenoiser
+    from napari_scsc.groups.passes import GroupPass, Passes
+    from napari_scsc.model.basis import Basis
+
+    basis = Basis(np.ones((1, 1), np.float32), (2, 2), np.eye(4, dtype=np.float32))
+    once = GroupPass((2, 2), (2, 2), 4)
+    sample = np.random.default_rng(0).standard_normal((1, 6, 6)).astype(np.float32)
+    GroupDenoiser(basis, Passes(once, (once,))).denoise(sample, 1.0)

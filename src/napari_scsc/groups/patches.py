@@ -1,17 +1,21 @@
-"""Patches in any number of dimensions: cut, expressed in base filters, and put together again."""
+"""Patches in any number of dimensions: cut, and expressed in base filters."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from napari_scsc._types import Array
 
-_ROWS = 1 << 16  # patches expressed at a time: a copy of all of them would be M times the image
+_ROWS = 1 << 14  # patches expressed at a time: a copy of all of them would be M times the image
+
+Mapping = Callable[..., Any]  # as ``map``
 
 
 @dataclass(frozen=True)
@@ -39,7 +43,22 @@ class PatchGrid:
         """M, the number of values of a patch."""
         return self.n_joint * math.prod(self.patch)
 
-    def express(self, sample: Array, basis: Array) -> Array:
+    @cached_property
+    def points(self) -> Array:
+        """(places,) of the first value of each patch, in a flat array of values (*shift, C)."""
+        return self._numbers(self.places).ravel()
+
+    @cached_property
+    def offsets(self) -> Array:
+        """(M,) of the values of a patch from its first one, in the order of a basis (C, *patch)."""
+        return (self._numbers(self.patch) + np.arange(self.n_joint)[:, None]).ravel()
+
+    def _numbers(self, lengths: tuple[int, ...]) -> Array:
+        """(1, n) of the points in a box of these lengths, in the same array."""
+        points = np.arange(math.prod(self.shift)).reshape(self.shift)
+        return points[tuple(slice(n) for n in lengths)].reshape(1, -1) * self.n_joint
+
+    def express(self, sample: Array, basis: Array, mapping: Mapping = map) -> Array:
         """Coefficients (places, R) of all patches of ``sample`` in an orthonormal basis (R, M)."""
         axes = tuple(range(1, 1 + len(self.shift)))
         windows = sliding_window_view(sample, self.patch, axis=axes)  # (C, *places, *patch)
@@ -47,9 +66,13 @@ class PatchGrid:
         out = np.empty((math.prod(self.places), len(basis)), sample.dtype)
         rest = math.prod(self.places[1:])
         step = max(1, _ROWS // rest)
-        for first in range(0, self.places[0], step):
+
+        def express_part(first: int) -> None:
             part = windows[first : first + step].reshape(-1, self.length)
             np.matmul(part, basis.T, out=out[first * rest : first * rest + len(part)])
+
+        for _ in mapping(express_part, range(0, self.places[0], step)):
+            pass
         return out
 
     def touching(self, points: Array) -> Array:
@@ -57,23 +80,15 @@ class PatchGrid:
         around = tuple(range(-len(self.patch), 0))
         return np.asarray(sliding_window_view(points, self.patch).any(axis=around))
 
-    def assemble(
-        self, coefficients: Array, weights: Array, basis: Array, otherwise: Array
-    ) -> Array:
-        """The sample whose patches are these, where they overlap averaged by their weights.
+    def cover(self, weights: Array) -> Array:
+        """(*shift,): the sum of the weights of the patches that hold each point.
 
-        ``coefficients`` (places, R) are already multiplied by ``weights`` (places,). Points of
-        which no patch has a weight are taken from the sample ``otherwise``.
+        ``weights`` (*shift,) are those of patches that begin there.
         """
-        total = np.zeros((self.n_joint, *self.shift), coefficients.dtype)
-        norm = np.zeros(self.shift, np.float64)
-        boxed = weights.reshape(self.places)
-        atoms = basis.reshape(len(basis), self.n_joint, -1)
-        for i, offset in enumerate(np.ndindex(*self.patch)):
-            window = tuple(slice(o, o + n) for o, n in zip(offset, self.places, strict=True))
-            values = coefficients @ np.ascontiguousarray(atoms[:, :, i])  # (places, C)
-            total[(slice(None), *window)] += values.T.reshape(self.n_joint, *self.places)
-            norm[window] += boxed
-        covered = norm > 0
-        average = total / np.where(covered, norm, 1)
-        return np.asarray(np.where(covered, average, otherwise), coefficients.dtype)
+        for axis, length in enumerate(self.patch):
+            of_first = np.moveaxis(weights, axis, 0)
+            total = of_first.copy()
+            for offset in range(1, length):
+                total[offset:] += of_first[:-offset]
+            weights = np.moveaxis(total, 0, axis)
+        return weights

@@ -14,11 +14,12 @@ from scipy import ndimage
 
 from napari_scsc._types import Array
 from napari_scsc.groups.denoiser import GroupDenoiser
-from napari_scsc.groups.passes import FIRST_REACH, Passes
+from napari_scsc.groups.passes import GroupPass, Passes
 from napari_scsc.model.basis import Basis
 from napari_scsc.model.threads import single_threaded
 
 _SMOOTH_WIDTH = 3.0  # pixels: what is smoother than that is not coded
+_REACH = {1: (60,), 2: (20, 20), 3: (16, 6, 6)}  # by the number of shift axes
 _STEP_SHARE, _GROUP_SIZE = 0.65, 24  # of the pass; a second one takes away what filters show
 
 
@@ -46,9 +47,9 @@ class Pilot:
             return values
         if known is not None:
             values = np.where(known, values, split_smooth(values, known)[0])
-        basis, reach = self.basis, FIRST_REACH[len(self.basis.patch)]
+        basis, reach = self.basis, _REACH[len(self.basis.patch)]
         step = tuple(max(1, round(_STEP_SHARE * p)) for p in basis.patch)
-        passes = Passes(step, reach, reach, _GROUP_SIZE, second_size=0)
+        passes = Passes(GroupPass(step, reach, _GROUP_SIZE))
         with single_threaded():
             return basis.back(
                 GroupDenoiser(basis, passes).denoise(basis.project(values), self.sigma)

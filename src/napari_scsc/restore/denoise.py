@@ -15,17 +15,14 @@ from napari_scsc.data.samples import ImageSamples
 from napari_scsc.errors import Remedy, UserError
 from napari_scsc.groups.denoiser import GroupDenoiser
 from napari_scsc.groups.passes import Passes
+from napari_scsc.groups.single_patches import denoise_patches
 from napari_scsc.model.bank import FilterBank
 from napari_scsc.model.basis import Basis
 from napari_scsc.model.general_banks import general_bank_for
+from napari_scsc.model.threads import single_threaded
 from napari_scsc.noise.working import WorkingValues
-from napari_scsc.restore.passes import (
-    has_useful_middles,
-    passes_for,
-    tile_memory,
-    tile_shape,
-)
-from napari_scsc.restore.quality import LEVELS, Quality
+from napari_scsc.restore.passes import passes_for, tile_memory, tile_shape
+from napari_scsc.restore.quality import Quality
 from napari_scsc.restore.restoration import FindBank, Restoration
 from napari_scsc.run.tile_restorer import TileRestorer
 from napari_scsc.run.updates import FirstLook, RestoreUpdate
@@ -55,32 +52,45 @@ def prepare(restoration: Restoration) -> Generator[RestoreUpdate, None, TileDeno
 
 
 def _look_first(restoration: Restoration) -> Iterator[FirstLook]:
-    """A draft with general filters, where it is a matter of moments."""
-    samples = restoration.samples
+    """Patches by themselves in general filters, where it is a matter of moments."""
+    samples, working = restoration.samples, restoration.working
     bank = general_bank_for(samples.joint, samples.shift)
     if bank is None or math.prod(samples.image.shape) > _MAX_LOOK_VALUES:
         return
-    restorer = TileDenoiser.of(bank, samples, restoration.working, restoration.sigma, "draft")
+    basis = Basis.of(bank)
     whole = tuple(slice(0, n) for n in samples.shift)
     for index in samples.indices():
-        *_, (_, estimate) = restorer.estimates(
-            samples, index, whole, None, restoration.cancellation
+        mixed = basis.project(_read(samples, working, index, whole))
+        with single_threaded():
+            estimate = denoise_patches(mixed, basis, restoration.sigma, restoration.cancellation)
+        values = working.from_work(basis.back(estimate), samples.image.dtype)
+        yield FirstLook(samples.region(index, whole), samples.as_image(values))
+
+
+def _read(
+    samples: ImageSamples, working: WorkingValues, index: tuple[int, ...], part: Region
+) -> Array:
+    """Working values (C, *part), all of them finite."""
+    work = working.to_work(samples.read(index, part))
+    if not np.isfinite(work).all():
+        raise UserError(
+            f"values are missing or infinite in {samples.region(index, part)}",
+            remedy=Remedy.FILL_MISSING,
         )
-        values = restorer.to_image(samples, index, whole, estimate)
-        yield FirstLook(samples.region(index, whole), values)
+    return work
 
 
 @dataclass(frozen=True)
 class TileDenoiser(TileRestorer):
-    """Groups of similar patches, in one basis or in the mean of several."""
+    """Groups of similar patches."""
 
     working: WorkingValues
     size: tuple[int, ...]
     overlap: tuple[int, ...]
     memory: int
     bank: FilterBank
-    bases: tuple[Basis, ...]
-    passes: tuple[Passes, ...]
+    basis: Basis
+    passes: Passes
     sigma: float
 
     @classmethod
@@ -94,11 +104,11 @@ class TileDenoiser(TileRestorer):
         memory: int | None = None,
     ) -> TileDenoiser:
         """What suits a bank and an image; ``sigma`` is in working values."""
-        bases = _bases_of(bank, quality)
-        passes = tuple(passes_for(basis.patch, quality) for basis in bases)
-        size, overlap = tile_shape(samples.shift, bases[0], passes[0], memory)
-        takes = tile_memory(size, bases[0], passes[0])
-        return cls(working, size, overlap, takes, bank, bases, passes, sigma)
+        basis = Basis.of(bank)
+        passes = passes_for(basis.patch, quality)
+        size, overlap = tile_shape(samples.shift, basis, passes, memory)
+        takes = tile_memory(size, basis)
+        return cls(working, size, overlap, takes, bank, basis, passes, sigma)
 
     def estimates(
         self,
@@ -108,29 +118,8 @@ class TileDenoiser(TileRestorer):
         executor: Executor | None = None,
         cancellation: Cancellation = NEVER,
     ) -> Iterator[tuple[float, Array]]:
-        """The mean over the bases so far, after each pass."""
-        work = self.working.to_work(samples.read(index, part))
-        if not np.isfinite(work).all():
-            raise UserError(
-                f"values are missing or infinite in {samples.region(index, part)}",
-                remedy=Remedy.FILL_MISSING,
-            )
-        mixed = self.bases[0].project(work)
-        estimates: list[Array] = []
-        total = sum(passes.n_passes for passes in self.passes)
-        n_passed = 0
-        for basis, passes in zip(self.bases, self.passes, strict=True):
-            denoiser = GroupDenoiser(basis, passes, executor, cancellation)
-            for estimate in denoiser.estimates(mixed, self.sigma):
-                n_passed += 1
-                mean = np.mean([*estimates, estimate], axis=0)
-                yield n_passed / total, self.bases[0].back(mean)
-            estimates.append(estimate)
-
-
-def _bases_of(bank: FilterBank, quality: Quality) -> tuple[Basis, ...]:
-    """The bases to restore in: that of the filters, and perhaps that of their middles."""
-    basis = Basis.of(bank)
-    if not (LEVELS[quality].uses_middles and has_useful_middles(bank.support)):
-        return (basis,)
-    return basis, Basis.of(bank, tuple(max(2, s - 2) for s in bank.support))
+        """The estimate after each pass."""
+        mixed = self.basis.project(_read(samples, self.working, index, part))
+        denoiser = GroupDenoiser(self.basis, self.passes, executor, cancellation)
+        for number, estimate in enumerate(denoiser.estimates(mixed, self.sigma), 1):
+            yield number / self.passes.n_passes, self.basis.back(estimate)

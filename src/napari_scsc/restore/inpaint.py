@@ -117,15 +117,9 @@ class TileInpainter(TileRestorer):
     ) -> TileInpainter:
         """What suits a bank and an image; ``noise`` of the known values is in working values."""
         basis = Basis.of(bank)
-        passes = passes_for(basis.patch, quality, "inpaint")
-        # A round needs no pilot of the last decimal: smaller groups, nearer by.
-        passes = replace(
-            passes,
-            second_reach=passes.first_reach,
-            second_size=min(passes.second_size, passes.first_size),
-        )
+        passes = passes_for(basis.patch, quality)
         size, overlap = tile_shape(samples.shift, basis, passes, memory)
-        takes = tile_memory(size, basis, passes)
+        takes = tile_memory(size, basis)
         return cls(working, size, overlap, takes, bank, basis, passes, levels, noise, errors, mean)
 
     def estimates(

@@ -4,45 +4,32 @@ from __future__ import annotations
 
 import math
 
-from napari_scsc.groups.passes import FIRST_REACH, SECOND_REACH, Passes
+from napari_scsc.groups.denoiser import N_COMPARED
+from napari_scsc.groups.passes import GroupPass, Passes
 from napari_scsc.learning.models import patch_shape
 from napari_scsc.model.basis import Basis
 from napari_scsc.restore.cost import SampleCost, count_tiles_of
 from napari_scsc.restore.methods import Task
-from napari_scsc.restore.quality import LEVELS, Quality
+from napari_scsc.restore.quality import LEVELS, PassLevel, Quality
 
-MAX_TILE_MEMORY = 280_000_000  # bytes: larger tiles repeat little less at their borders
+MAX_TILE_MEMORY = 110_000_000  # bytes: larger tiles repeat little less at their borders
 # What a promise of the time is made of: many joint values become about so many mixtures, and take
 # that much longer; so do three axes, and the rounds of inpainting.
 _TYPICAL_MIXTURES, _MIXTURES_FACTOR, _THREE_AXES_FACTOR, _INPAINT_FACTOR = 5, 5.0, 2.7, 5
 
 
-def passes_for(patch: tuple[int, ...], quality: Quality, task: Task = "denoise") -> Passes:
+def passes_for(patch: tuple[int, ...], quality: Quality) -> Passes:
     """The passes of a quality, for patches of that shape."""
-    level, n_axes = LEVELS[quality], len(patch)
-    if level.first_size == 0:
-        nowhere = (0,) * n_axes
-        return Passes(patch, nowhere, nowhere, first_size=0, second_size=0)
-    shares = level.step_shares if task == "denoise" else level.inpaint_step_shares
-    share = shares[n_axes - 1]
-    if level.step_share_without_middles is not None and not has_useful_middles(patch):
-        share = level.step_share_without_middles
-    if level.is_step_rounded_up:
-        step = tuple(math.ceil(share * p) for p in patch)
-    else:
-        step = tuple(max(1, round(share * p)) for p in patch)
+    level = LEVELS[quality]
     return Passes(
-        step, FIRST_REACH[n_axes], SECOND_REACH[n_axes], level.first_size, level.second_size
+        _group_pass(level.threshold, patch), tuple(_group_pass(w, patch) for w in level.wiener)
     )
 
 
-def has_useful_middles(patch: tuple[int, ...]) -> bool:
-    """Whether the middles of such filters add to the result, or only to the time.
-
-    They do in images of little noise; large filters, which strong noise asks for, gain more from
-    reference patches that lie closer.
-    """
-    return len(patch) == 2 and min(patch) > 4 and max(patch) < 10
+def _group_pass(level: PassLevel, patch: tuple[int, ...]) -> GroupPass:
+    number = len(patch) - 1
+    step = tuple(max(1, round(level.step_shares[number] * p)) for p in patch)
+    return GroupPass(step, level.reaches[number], level.size)
 
 
 def tile_shape(
@@ -50,13 +37,13 @@ def tile_shape(
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Lengths of a tile and of the overlap of two: as large as the memory for one tile allows."""
     allowed = MAX_TILE_MEMORY if memory is None else min(memory, MAX_TILE_MEMORY)
-    points = allowed / _bytes_per_point(*_numbers_of(basis), passes)
+    points = allowed / _bytes_per_point(*_numbers_of(basis))
     return _tile_shape(shift, basis.patch, points, passes)
 
 
-def tile_memory(size: tuple[int, ...], basis: Basis, passes: Passes) -> int:
+def tile_memory(size: tuple[int, ...], basis: Basis) -> int:
     """About how many bytes a tile of that size takes."""
-    return round(math.prod(size) * _bytes_per_point(*_numbers_of(basis), passes))
+    return round(math.prod(size) * _bytes_per_point(*_numbers_of(basis)))
 
 
 def cost(shift: tuple[int, ...], n_joint: int, task: Task, quality: Quality) -> SampleCost:
@@ -64,7 +51,7 @@ def cost(shift: tuple[int, ...], n_joint: int, task: Task, quality: Quality) -> 
     n_mixtures = min(n_joint, _TYPICAL_MIXTURES)
     patch = patch_shape(shift, n_mixtures, noisy=False)
     passes = passes_for(patch, quality)
-    per_point = _bytes_per_point(n_mixtures * math.prod(patch), n_mixtures, n_joint, passes)
+    per_point = _bytes_per_point(n_mixtures * math.prod(patch), n_mixtures, n_joint)
     size, overlap = _tile_shape(shift, patch, MAX_TILE_MEMORY / per_point, passes)
     seconds = LEVELS[quality].seconds_per_megapoint * math.prod(shift) / 1e6
     seconds *= 1 if n_joint < _TYPICAL_MIXTURES else _MIXTURES_FACTOR
@@ -82,18 +69,16 @@ def _numbers_of(basis: Basis) -> tuple[int, int, int]:
     return len(basis.vectors), *basis.mixtures.shape
 
 
-def _bytes_per_point(n_vectors: int, n_mixtures: int, n_joint: int, passes: Passes) -> float:
+def _bytes_per_point(n_vectors: int, n_mixtures: int, n_joint: int) -> float:
     """Memory that a tile takes, in bytes a point."""
     around = 6 * n_joint + 6 * n_mixtures  # the values as read, as worked on, and the estimates
-    # Coefficients of the tile, of its pilot, and what is gathered of both; or those of a lattice.
-    coefficients = 3 * n_mixtures if passes.is_draft else 4 * n_vectors
-    return 4.0 * (around + coefficients)
+    return 4.0 * (around + n_vectors + N_COMPARED)
 
 
 def _tile_shape(
     shift: tuple[int, ...], patch: tuple[int, ...], points: float, passes: Passes
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    overlap = [r // 2 + p for r, p in zip(passes.second_reach, patch, strict=True)]
+    overlap = [r // 2 + p for r, p in zip(passes.reach, patch, strict=True)]
     counts = [1] * len(shift)
 
     def size() -> list[int]:

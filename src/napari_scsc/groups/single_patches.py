@@ -1,6 +1,6 @@
 """Patches by themselves, at every place: thresholded, then weighed by what the thresholding kept.
 
-No groups, and nothing to compile: all is matrix products of many patches at once. The samples are
+The first look at a result: no groups, and nothing to compile, all is matrix products. The samples are
 small neighbourhoods, each with weights W of its own: the rotation of the leading base filters in
 which its patches vary most.
 """
@@ -8,7 +8,6 @@ which its patches vary most.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
@@ -24,15 +23,11 @@ _N_MIXED = 24  # leading base filters that each neighbourhood mixes anew
 # Places along both sides of one: no power of two in all, whose columns would share few lines of the
 # cache, and products take a third longer.
 _NEIGHBOURHOOD = (32, 132)
-_PARTS = 8  # a fixed number, so that the sums do not depend on threads
 
-Mapping = Callable[..., Any]  # as ``map``
 Block = tuple[int, slice, slice]  # places: a plane, rows, columns
 
 
-def draft(
-    sample: Array, basis: Basis, sigma: float, cancellation: Cancellation, mapping: Mapping = map
-) -> Array:
+def denoise_patches(sample: Array, basis: Basis, sigma: float, cancellation: Cancellation) -> Array:
     """Take white noise of level ``sigma`` away from a sample (k, *shift)."""
     vectors, limit = basis.vectors, np.float32(_THRESHOLD * sigma)
     back = np.ascontiguousarray(vectors.T)
@@ -47,23 +42,14 @@ def draft(
         return back @ codes, weights
 
     # Every other place is enough for a pilot, in a quarter of the time.
-    pilot = _average([sample], basis.patch, 2, threshold, None, cancellation, mapping)
-    return weigh_by_pilot(sample, pilot, basis, sigma, None, cancellation, mapping)
+    pilot = _average([sample], basis.patch, 2, threshold, cancellation)
+    return _weigh_by_pilot(sample, pilot, basis, sigma, cancellation)
 
 
-def weigh_by_pilot(
-    sample: Array,
-    pilot: Array,
-    basis: Basis,
-    sigma: float,
-    wanted: Array | None,
-    cancellation: Cancellation,
-    mapping: Mapping = map,
+def _weigh_by_pilot(
+    sample: Array, pilot: Array, basis: Basis, sigma: float, cancellation: Cancellation
 ) -> Array:
-    """Weigh each coefficient of each patch by its power in a pilot, in the filters D = B W there.
-
-    ``wanted`` (*shift,) says where the result matters; elsewhere it may be the pilot.
-    """
+    """Weigh each coefficient of each patch by its power in a pilot, in the filters D = B W there."""
     noise = np.float32((_ASSUMED_NOISE * sigma) ** 2)
 
     n_flat = basis.n_flat
@@ -84,7 +70,7 @@ def weigh_by_pilot(
         codes *= weights
         return np.ascontiguousarray(own.T) @ codes, np.asarray(weights)
 
-    return _average([sample, pilot], basis.patch, 1, weigh, wanted, cancellation, mapping)
+    return _average([sample, pilot], basis.patch, 1, weigh, cancellation)
 
 
 def _average(
@@ -92,15 +78,12 @@ def _average(
     patch_shape: tuple[int, ...],
     step: int,
     estimate: Callable[..., tuple[Array, Array]],
-    wanted: Array | None,
     cancellation: Cancellation,
-    mapping: Mapping,
 ) -> Array:
     """The first of some samples (k, *shift) from the patches at every ``step``-th place.
 
     ``estimate`` gets the patches (M, n) of a neighbourhood in each sample, and returns estimates of
-    the first, times their weights, and the weights (n,). Where no patch was wanted, the result is
-    the last sample.
+    the first, times their weights, and the weights (n,).
     """
     n_joint, shift = len(samples[0]), samples[0].shape[1:]
     PatchGrid(n_joint, shift, patch_shape)  # refuses an image that is smaller than a patch
@@ -112,57 +95,25 @@ def _average(
     pads = [(0, -(n - 1) % s) for n, s in zip(n_places, steps, strict=True)]
     padded = [np.pad(x.reshape(-1, *_three(shift)), [(0, 0), *pads], "symmetric") for x in samples]
     planes = [_planes(x, patch, steps) for x in padded]
-    places = planes[0].shape[4:]
-    blocks = list(_blocks(places))
-    if wanted is not None:
-        is_wanted = np.pad(wanted.reshape(_three(shift)), pads, "symmetric")
-        touched = np.asarray(_planes(is_wanted[None], patch, steps).any(axis=(0, 1, 2, 3)))
-        blocks = [block for block in blocks if touched[block].any()]
-    weights = np.zeros(places, samples[0].dtype)
-    whole = (slice(None),) * 4
-
-    def average_part(part: list[Block]) -> tuple[int, int, Array]:
-        """Sums of the estimates of some blocks, and the first point that they have a part in."""
-        low = min(block[1].start for block in part) * steps[1]
-        high = max(block[1].stop for block in part) * steps[1]
-        first, last = part[0][0] * steps[0], part[-1][0] * steps[0]
-        shape = (n_joint, last - first + patch[0], high - low + patch[1], padded[0].shape[3])
-        total = np.zeros(shape, samples[0].dtype)
-        for block in part:
-            cancellation.check()
-            size = weights[block].shape
-            patches = (p[(*whole, *block)].reshape(-1, size[0] * size[1]) for p in planes)
-            values, own_weights = estimate(*patches)
-            weights[block] = own_weights.reshape(size)
-            z, y, x = block[0] * steps[0] - first, block[1].start * steps[1] - low, block[2].start
-            # A view of where the patches of this block lie: they overlap, so one point of all of
-            # them at a time.
-            target = _planes(
-                total[:, z : z + patch[0], y:, x * steps[2] :],
-                patch,
-                (1, *steps[1:]),
-                writeable=True,
-            )[:, :, :, :, 0, : size[0], : size[1]]
-            for offset, added in zip(
-                np.ndindex(patch), values.reshape(n_joint, -1, *size).swapaxes(0, 1), strict=True
-            ):
-                target[(slice(None), *offset)] += added
-        return first, low, total
-
-    result = np.zeros_like(padded[0])
-    parts = [
-        blocks[i * len(blocks) // _PARTS : (i + 1) * len(blocks) // _PARTS] for i in range(_PARTS)
-    ]
-    for first, low, total in mapping(average_part, [part for part in parts if part]):
-        target = result[:, first : first + total.shape[1], low : low + total.shape[2]]
-        target += total[:, :, : target.shape[2]]
-    cancellation.check()
+    weights = np.zeros(planes[0].shape[4:], samples[0].dtype)
+    total = np.zeros_like(padded[0])
+    # A view of where the patches lie: they overlap, so one point of all of them at a time.
+    targets = _planes(total, patch, steps, writeable=True)
+    for block in _blocks(weights.shape):
+        cancellation.check()
+        size = weights[block].shape
+        patches = (p[(..., *block)].reshape(-1, size[0] * size[1]) for p in planes)
+        values, own_weights = estimate(*patches)
+        weights[block] = own_weights.reshape(size)
+        target = targets[(..., *block)]
+        for offset, added in zip(
+            np.ndindex(patch), values.reshape(n_joint, -1, *size).swapaxes(0, 1), strict=True
+        ):
+            target[(slice(None), *offset)] += added
     norm = _spread(weights, patch, steps)
-    inside = tuple(slice(n) for n in _three(shift))
-    result, norm = result[(slice(None), *inside)], norm[inside]
-    otherwise = samples[-1].reshape(result.shape)
-    average = result / np.where(norm > 0, norm, 1)
-    return np.where(norm > 0, average, otherwise).reshape(samples[0].shape)
+    return np.asarray((total / norm)[(slice(None), *map(slice, _three(shift)))]).reshape(
+        samples[0].shape
+    )
 
 
 def _planes(

@@ -1,0 +1,218 @@
+"""What the compiled kernels of groups do, in numpy, for many groups at once.
+
+For machines without numba, and to be read beside the equations. ``group_kernels`` says what a place
+is, and where the values of a patch lie.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from napari_scsc._types import Array
+
+FAINT_MEAN = 2.4  # standard errors, below which a coefficient of the mean of a group is dropped
+LANCZOS_STEPS = 16  # enough for what stands above the noise in a group of 32
+NEGLIGIBLE_STEP = 1e-6  # of the trace: a next vector of Lanczos that is nothing but rounding
+ASSUMED_NOISE = 1.1  # of the true one, beside the power of a pilot, which has some noise too
+NEGLIGIBLE_ENERGY = 2.0  # in variances of the noise: what no patch of a pilot has is left out
+MIN_CORRELATION = 1e-2  # of two codes: what is less is left as it is
+
+
+def match(planes: Array, references: Array, reach: Array, size: int) -> Array:
+    """For each reference place, the ``size`` places around it whose patches are most alike.
+
+    ``planes`` (z, y, P, x) are the first coefficients of all patches, by place; ``references``
+    (n, 3) are places, and the search goes ``reach`` to either side of each. Returns the numbers
+    (n, size) of places, the nearest first: the reference itself, and of those that are as near,
+    those in nearer planes and rows first.
+    """
+    n_z, n_y, _, n_x = planes.shape
+    along = [sorted(range(-r, r + 1), key=lambda o: (abs(o), -o)) for r in reach[:2]]
+    offsets = np.stack(
+        np.meshgrid(*along, np.arange(-reach[2], reach[2] + 1), indexing="ij"), -1
+    ).reshape(-1, 3)
+    distances = np.full((len(references), len(offsets)), np.inf, planes.dtype)
+    z, y, x = references.T
+    own = planes[z, y, :, x]
+    for number, offset in enumerate(offsets):
+        other = references + offset
+        inside = ((other >= 0) & (other < (n_z, n_y, n_x))).all(axis=1)
+        i, j, k = other[inside].T
+        difference = own[inside] - planes[i, j, :, k]
+        distances[inside, number] = np.einsum("np,np->n", difference, difference)
+    distances[:, int(reach[2])] = -1  # the first row holds the reference itself
+    nearest = np.argsort(distances, axis=1, kind="stable")[:, :size]
+    return np.asarray((references[:, None] + offsets[nearest]) @ [n_y * n_x, n_x, 1])
+
+
+def threshold(
+    coefficients: Array,
+    groups: Array,
+    sigma: float,
+    strength: float,
+    basis: Array,
+    n_flat: int,
+    start: Array,
+    points: Array,
+    offsets: Array,
+    total: Array,
+    first: int,
+    weights: Array,
+) -> None:
+    """First pass: W from the noisy group itself, its singular values shrunk.
+
+    The shrinkage is the one that loses least for a low-rank matrix in white noise (Gavish and
+    Donoho 2017); ``strength`` scales the noise level it assumes. The mean of the group is kept,
+    but for coefficients that are no larger than its noise; the flat ones stay. Singular vectors are
+    found by ``LANCZOS_STEPS`` steps of Lanczos from a vector ``start``. Adds the weighted patches
+    to ``total``, which begins at the value ``first``, and the weights to ``weights``, where the
+    patches begin.
+    """
+    size, n_base = groups.shape[1], len(basis)
+    aspect = min(size, n_base) / max(size, n_base)
+    noise = (strength * sigma) ** 2 * max(size, n_base)
+    x = coefficients[groups]
+    mean = x.mean(axis=1, keepdims=True)
+    x = x - mean
+    faint = np.abs(mean) < FAINT_MEAN * sigma / np.sqrt(size)
+    faint[..., :n_flat] = False
+    rows, tridiagonal = _lanczos(x @ x.swapaxes(1, 2), start)
+    energies, vectors = np.linalg.eigh(tridiagonal)
+    ratios = np.maximum(energies / noise, 0)
+    is_kept = ratios > (1 + np.sqrt(aspect)) ** 2
+    square = np.where(is_kept, (ratios - aspect - 1) ** 2 - 4 * aspect, 0)
+    factors = np.sqrt(square) / np.where(is_kept, ratios, 1)
+    left = vectors.swapaxes(1, 2) @ rows  # (groups, steps, members)
+    estimate = (left * factors[..., None]).swapaxes(1, 2) @ (left @ x)
+    patches = (np.where(faint, 0, mean) + estimate).astype(np.float32) @ basis
+    kept = 1 + np.square(factors).sum(axis=1)
+    _put_back(patches, (1 / kept).astype(np.float32), groups, points, offsets, total, first, weights)
+
+
+def _lanczos(gram: Array, start: Array) -> tuple[Array, Array]:
+    """Rows (g, steps, n) in which matrices (g, n, n) are tridiagonal, and the latter."""
+    n = gram.shape[1]
+    steps = min(LANCZOS_STEPS, n)
+    least = NEGLIGIBLE_STEP * np.trace(gram, axis1=1, axis2=2)
+    rows = np.zeros((len(gram), steps, n), np.float32)
+    tridiagonal = np.zeros((len(gram), steps, steps), np.float32)
+    rows[:, 0] = start[:n]
+    going = np.ones(len(gram), bool)
+    for step in range(steps):
+        image = np.einsum("gij,gj->gi", gram, rows[:, step])
+        for b in range(step, -1, -1):
+            share = np.einsum("gi,gi->g", rows[:, b], image)
+            image -= share[:, None] * rows[:, b]
+            if b == step:
+                tridiagonal[:, step, step] = share
+        length = np.sqrt(np.einsum("gi,gi->g", image, image))
+        going &= length > least
+        if step + 1 < steps:
+            length[~going] = 0
+            tridiagonal[:, step, step + 1] = tridiagonal[:, step + 1, step] = length
+            rows[:, step + 1] = image / np.where(going, length, 1)[:, None] * going[:, None]
+    return rows, tridiagonal
+
+
+def wiener(
+    values: Array,
+    pilot: Array,
+    groups: Array,
+    sigma: float,
+    basis: Array,
+    n_flat: int,
+    points: Array,
+    offsets: Array,
+    total: Array,
+    first: int,
+    weights: Array,
+) -> None:
+    """Later passes: W from the group of a pilot, each coefficient weighed by its power there.
+
+    ``values`` are those of the noisy sample, ``pilot`` (places, R) the coefficients of the pilot.
+    Adds the weighted patches to ``total``, which begins at the value ``first``, and the weights to
+    ``weights``, where the patches begin.
+    """
+    size, n_base = groups.shape[1], len(basis)
+    q = pilot[groups]
+    mean_q = q.mean(axis=1, keepdims=True)
+    x = values[points[groups][..., None] + offsets]
+    mean_x = x.mean(axis=1, keepdims=True)
+    # One factor for all: a factor each would depend on which basis of the span it is.
+    square = np.square(mean_q[..., n_flat:]).sum(axis=-1, keepdims=True)
+    noise_of_mean = (n_base - n_flat) * sigma**2 / size
+    mean = mean_x @ basis.T
+    mean[..., n_flat:] *= square / np.where(square > 0, square + noise_of_mean, 1)
+    vectors, codes = _span(q - mean_q, NEGLIGIBLE_ENERGY * sigma**2)
+    _decorrelate(codes, vectors)
+    filters = vectors @ basis
+    power = np.square(codes)
+    shares = power / (power + (ASSUMED_NOISE * sigma) ** 2)
+    found = shares * (filters @ (x - mean_x).swapaxes(1, 2))
+    patches = (mean @ basis + found.swapaxes(1, 2) @ filters).astype(np.float32)
+    weight = (1 / (1 + np.square(shares).sum(axis=(1, 2)) / n_base)).astype(np.float32)
+    _put_back(patches, weight, groups, points, offsets, total, first, weights)
+
+
+def _span(q: Array, least: float) -> tuple[Array, Array]:
+    """Orthonormal vectors (g, k, R) and codes (g, k, n), so that q is about codes.T @ vectors.
+
+    Gram and Schmidt, the row first of which most is left. Vectors of groups that need fewer than
+    others are zero.
+    """
+    every = np.arange(len(q))
+    energies = np.square(q).sum(axis=2)
+    vectors, codes = [], []
+    for _ in range(min(q.shape[1:])):
+        most = energies.argmax(axis=1)
+        going = energies[every, most] > least
+        if not going.any():
+            break
+        pivot = q[every, most]
+        length = np.linalg.norm(pivot, axis=1)
+        vector = pivot / np.where(going, length, 1)[:, None] * going[:, None]
+        code = np.einsum("gnr,gr->gn", q, vector)
+        q = q - code[..., None] * vector[:, None]
+        energies = np.square(q).sum(axis=2)
+        energies[every, most] = 0
+        energies[~going] = 0
+        vectors.append(vector)
+        codes.append(code)
+    if not vectors:
+        return np.zeros((len(q), 0, q.shape[2]), q.dtype), np.zeros((*q.shape[:1], 0, q.shape[1]))
+    return np.stack(vectors, axis=1), np.stack(codes, axis=1)
+
+
+def _decorrelate(codes: Array, vectors: Array) -> None:
+    """Turn vectors, and codes with them, so that codes are hardly correlated; see the loops."""
+    for a in range(codes.shape[1] - 1):
+        for b in range(a + 1, codes.shape[1]):
+            aa, bb, ab = (
+                np.einsum("gn,gn->g", codes[:, i], codes[:, j]) for i, j in ((a, a), (b, b), (a, b))
+            )
+            is_turned = np.abs(ab) > MIN_CORRELATION * np.sqrt(aa * bb)
+            ratio = (bb - aa) / (2 * np.where(is_turned, ab, 1))
+            tangent = np.where(ratio >= 0, 1, -1) / (np.abs(ratio) + np.sqrt(1 + ratio**2))
+            tangent *= is_turned
+            cosine = (1 / np.sqrt(1 + tangent**2))[:, None]
+            sine = cosine * tangent[:, None]
+            for rows in (codes, vectors):
+                u, v = rows[:, a].copy(), rows[:, b].copy()
+                rows[:, a] = cosine * u - sine * v
+                rows[:, b] = sine * u + cosine * v
+
+
+def _put_back(
+    patches: Array,
+    weight: Array,
+    groups: Array,
+    points: Array,
+    offsets: Array,
+    total: Array,
+    first: int,
+    weights: Array,
+) -> None:
+    """Add patches (g, n, M), times the weight of their group, where they lie."""
+    start = points[groups] - first
+    np.add.at(total, start[..., None] + offsets, patches * weight[:, None, None])
+    np.add.at(weights, start, np.broadcast_to(weight[:, None], groups.shape))
