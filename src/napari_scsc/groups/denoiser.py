@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 from typing import Any
@@ -61,21 +62,23 @@ class GroupDenoiser:
         """What ``denoise`` has after each pass; the last one is its result."""
         grid = PatchGrid(len(sample), sample.shape[1:], self._basis.patch)
         touched = None if wanted is None else grid.touching(wanted)
+        # All passes use the same memory: new one is slow.
+        room = np.empty((math.prod(grid.places), len(self._basis.vectors)), np.float32)
         estimate = pilot
         if estimate is None:
             with single_threaded():
-                estimate = self._threshold(grid, sample, touched, sigma)
+                estimate = self._threshold(grid, sample, touched, sigma, room)
             yield estimate
         for group_pass in self._passes.wiener:
             with single_threaded():
-                estimate = self._wiener(grid, sample, touched, group_pass, estimate, sigma)
+                estimate = self._wiener(grid, sample, touched, group_pass, estimate, sigma, room)
             yield estimate
 
     def _threshold(
-        self, grid: PatchGrid, sample: Array, touched: Array | None, sigma: float
+        self, grid: PatchGrid, sample: Array, touched: Array | None, sigma: float, room: Array
     ) -> Array:
         basis, passes = self._basis, self._passes
-        noisy = grid.express(sample, basis.vectors, self._map)
+        noisy = grid.express(sample, basis.vectors, self._map, room)
         size = passes.threshold.size
         start = _START[:size] / np.linalg.norm(_START[:size])
 
@@ -95,10 +98,11 @@ class GroupDenoiser:
         group_pass: GroupPass,
         pilot: Array,
         sigma: float,
+        room: Array,
     ) -> Array:
         basis = self._basis
         values = np.ascontiguousarray(np.moveaxis(sample, 0, -1)).ravel()
-        like = grid.express(pilot, basis.vectors, self._map)
+        like = grid.express(pilot, basis.vectors, self._map, room)
 
         def put_back(members: Array, total: Array, first: int, weights: Array) -> None:
             self._kernels.wiener(
@@ -170,9 +174,10 @@ def reference_places(places: tuple[int, ...], step: tuple[int, ...]) -> Array:
 def planes_of(coefficients: Array, places: tuple[int, ...]) -> Array:
     """What patches are compared by: their first coefficients, as planes (z, y, P, x)."""
     n_compared = min(N_COMPARED, coefficients.shape[1])
-    planes = np.zeros((*places[:2], -(-n_compared // 4) * 4, places[2]), np.float32)
+    planes = np.empty((*places[:2], -(-n_compared // 4) * 4, places[2]), np.float32)
     compared = coefficients[:, :n_compared].reshape(*places, n_compared)
     planes[:, :, :n_compared] = compared.swapaxes(2, 3)
+    planes[:, :, n_compared:] = 0
     return planes
 
 

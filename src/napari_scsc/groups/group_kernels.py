@@ -126,9 +126,8 @@ def _match(planes: Array, references: Array, reach: Array, size: int) -> Array:
                 if nearest >= limit:
                     continue
                 for k in range(block, block + _BLOCK):
-                    if distances[k] < limit:
-                        keys[n] = (np.int64(bits[k]) << 32) | (met + k)
-                        n += 1
+                    keys[n] = (np.int64(bits[k]) << 32) | (met + k)
+                    n += np.int64(distances[k] < limit)  # nothing that a processor must guess
                 if n >= full:
                     _select(keys, n, size)
                     n = size

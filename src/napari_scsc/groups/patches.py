@@ -13,7 +13,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from napari_scsc._types import Array
 
-_ROWS = 1 << 14  # patches expressed at a time: a copy of all of them would be M times the image
+_ROWS = 1 << 12  # patches expressed at a time: their copy stays in the cache
 
 Mapping = Callable[..., Any]  # as ``map``
 
@@ -58,18 +58,26 @@ class PatchGrid:
         points = np.arange(math.prod(self.shift)).reshape(self.shift)
         return points[tuple(slice(n) for n in lengths)].reshape(1, -1) * self.n_joint
 
-    def express(self, sample: Array, basis: Array, mapping: Mapping = map) -> Array:
-        """Coefficients (places, R) of all patches of ``sample`` in an orthonormal basis (R, M)."""
-        axes = tuple(range(1, 1 + len(self.shift)))
-        windows = sliding_window_view(sample, self.patch, axis=axes)  # (C, *places, *patch)
-        windows = np.moveaxis(windows, 0, len(self.places))  # (*places, C, *patch)
-        out = np.empty((math.prod(self.places), len(basis)), sample.dtype)
+    def express(
+        self, sample: Array, basis: Array, mapping: Mapping = map, out: Array | None = None
+    ) -> Array:
+        """Coefficients (places, R) of all patches of ``sample`` in an orthonormal basis (R, M).
+
+        They go to ``out``, if it is given.
+        """
+        n_axes = len(self.shift)
+        windows = sliding_window_view(sample, self.patch, axis=tuple(range(1, 1 + n_axes)))
+        # (C, *patch, *places): what is copied below are long rows.
+        windows = np.moveaxis(windows, range(1, 1 + n_axes), range(-n_axes, 0))
+        if out is None:
+            out = np.empty((math.prod(self.places), len(basis)), np.float32)
         rest = math.prod(self.places[1:])
         step = max(1, _ROWS // rest)
+        before = (slice(None),) * (1 + n_axes)
 
         def express_part(first: int) -> None:
-            part = windows[first : first + step].reshape(-1, self.length)
-            np.matmul(part, basis.T, out=out[first * rest : first * rest + len(part)])
+            part = windows[(*before, slice(first, first + step))].reshape(self.length, -1)
+            np.matmul(part.T, basis.T, out=out[first * rest : first * rest + part.shape[1]])
 
         for _ in mapping(express_part, range(0, self.places[0], step)):
             pass

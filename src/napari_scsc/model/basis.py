@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -38,27 +38,23 @@ class Basis:
         return len(self.mixtures)
 
     @classmethod
-    def of(cls, bank: FilterBank, patch: tuple[int, ...] | None = None) -> Basis:
-        """The span of the filters of a bank, and of the constants, which are always needed.
-
-        With ``patch``, the span of the middles of the filters.
-        """
+    def of(cls, bank: FilterBank) -> Basis:
+        """The span of the filters of a bank, and of the constants, which are always needed."""
         filters = bank.filters.reshape(bank.n_base, -1, *bank.support).astype(np.float64)
         values = np.moveaxis(filters, 1, 0).reshape(filters.shape[1], -1)
         left, singular, _ = np.linalg.svd(values, full_matrices=False)
         mixtures = left[:, singular > _MIN_RELATIVE_STRENGTH * singular[0]].T
         mixed = np.einsum("kc,rc...->rk...", mixtures, filters)
-        if patch is None:
-            patch = bank.support
-        else:
-            starts = [(s - p) // 2 for s, p in zip(bank.support, patch, strict=True)]
-            middle = (slice(s, s + p) for s, p in zip(starts, patch, strict=True))
-            mixed = mixed[(slice(None), slice(None), *middle)]
         mixed = mixed.reshape(len(filters), len(mixtures), -1)
         mixed = mixed - mixed.mean(axis=2, keepdims=True)
         lively = _orthonormal(mixed.reshape(len(mixed), -1))
-        vectors = np.vstack([constant_filters(len(mixtures), math.prod(patch)), lively])
-        return cls(mixtures.astype(np.float32), patch, vectors.astype(np.float32))
+        vectors = np.vstack([constant_filters(len(mixtures), math.prod(bank.support)), lively])
+        return cls(mixtures.astype(np.float32), bank.support, vectors.astype(np.float32))
+
+    def leading(self, share: float) -> Basis:
+        """The basis with its first vectors: at most that share of the values of a patch."""
+        count = max(self.n_flat + 1, round(share * self.vectors.shape[1]))
+        return replace(self, vectors=np.ascontiguousarray(self.vectors[:count]))
 
     def narrowed(self, sample: Array, sigma: float) -> Basis:
         """The basis for those mixtures of a sample (C, *shift) that stand above noise."""

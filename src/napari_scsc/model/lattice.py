@@ -34,8 +34,10 @@ from napari_scsc.model.updates import SampleUpdate
 
 _FILE_KIND = "napari-scsc lattice checkpoint"
 _FILE_VERSION = 1
-_MIN_FILTER_SHARE = 0.5  # of all possible filters, kept however strong the noise is
-_MIN_RELATIVE_POWER = 1.02  # of a filter that counts, relative to the power of the noise
+# Of all possible filters, kept however strong the noise is; and the power of one that counts beside
+# that of the noise. Where joint values are mixed, weak filters are of weak mixtures: little is lost.
+_MIN_FILTER_SHARE, _MIN_FILTER_SHARE_OF_JOINT = 0.5, 0.25
+_MIN_RELATIVE_POWER, _MIN_RELATIVE_POWER_OF_JOINT = 1.02, 1.12
 
 
 class LatticeSCSC:
@@ -284,8 +286,11 @@ class LatticeSCSC:
         powers, vectors = powers[::-1], vectors[:, ::-1].T
         lively = n_flat * (size - 1)
         if self.n_base is None:
-            above = int((powers > _MIN_RELATIVE_POWER * self.sigma**2).sum())
-            count = min(lively, max(math.ceil(_MIN_FILTER_SHARE * lively), above))
+            share, power = _MIN_FILTER_SHARE, _MIN_RELATIVE_POWER
+            if n_flat > 1:
+                share, power = _MIN_FILTER_SHARE_OF_JOINT, _MIN_RELATIVE_POWER_OF_JOINT
+            above = int((powers > power * self.sigma**2).sum())
+            count = min(lively, max(math.ceil(share * lively), above))
         else:
             count = min(lively, self.n_base - n_flat)
         # A vector and its negative are the same filter: the larger side is shown bright.

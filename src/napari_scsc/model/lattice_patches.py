@@ -15,7 +15,8 @@ from napari_scsc.errors import UserError
 from napari_scsc.model.threads import single_threaded
 
 _CODE_THRESHOLD_SIGMAS = 2.7  # noise levels that a code must exceed
-_MAX_PATCHES_PER_SAMPLE = 20_000
+_MAX_PATCHES_PER_SAMPLE = 8_000
+_MAX_CODED_PATCHES = 2_000  # of a sample: what is told of a code needs no more
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +78,8 @@ def measure_moments(cut: SamplePatches) -> SampleMoments:
 
 
 def code_patches(cut: SamplePatches, *, filters: Array, n_flat: int, sigma: float) -> CodedPatches:
-    """Code the patches of a sample with the filters (R', M) that are not constant."""
-    patches = cut.patches
+    """Code patches of a sample, for all of them, with the filters (R', M) not constant."""
+    patches = cut.patches[:: -(-len(cut.patches) // _MAX_CODED_PATCHES) or 1]
     weights = np.zeros((n_flat + len(filters), len(filters)), np.float32)
     if not len(patches):
         return CodedPatches(weights, np.zeros(len(filters)), 0.0, 0.0, 0.0)
@@ -92,10 +93,11 @@ def code_patches(cut: SamplePatches, *, filters: Array, n_flat: int, sigma: floa
         residual = patches - (codes @ weights[n_flat:].T) @ filters
     square = float(np.einsum("nm,nm->", residual, residual, dtype=np.float64))
     n_used = np.count_nonzero(codes)
+    times = len(cut.patches) / len(patches)
     return CodedPatches(
         weights=weights,
-        use=np.abs(codes).sum(axis=0, dtype=np.float64),
-        cost=0.5 * square + 0.5 * threshold**2 * n_used,
+        use=times * np.abs(codes).sum(axis=0, dtype=np.float64),
+        cost=times * (0.5 * square + 0.5 * threshold**2 * n_used),
         sparsity=n_used / max(codes.size, 1),
         error=square / residual.size,
     )

@@ -22,7 +22,7 @@ from napari_scsc.model.general_banks import general_bank_for
 from napari_scsc.model.threads import single_threaded
 from napari_scsc.noise.working import WorkingValues
 from napari_scsc.restore.passes import passes_for, tile_memory, tile_shape
-from napari_scsc.restore.quality import Quality
+from napari_scsc.restore.quality import LEVELS, Quality
 from napari_scsc.restore.restoration import FindBank, Restoration
 from napari_scsc.run.tile_restorer import TileRestorer
 from napari_scsc.run.updates import FirstLook, RestoreUpdate
@@ -104,7 +104,7 @@ class TileDenoiser(TileRestorer):
         memory: int | None = None,
     ) -> TileDenoiser:
         """What suits a bank and an image; ``sigma`` is in working values."""
-        basis = Basis.of(bank)
+        basis = Basis.of(bank).leading(LEVELS[quality].basis_share)
         passes = passes_for(basis.patch, quality)
         size, overlap = tile_shape(samples.shift, basis, passes, memory)
         takes = tile_memory(size, basis)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-Quality = Literal["draft", "fast", "balanced", "best"]
+Quality = Literal["draft", "fast", "balanced"]
 QUALITIES: tuple[Quality, ...] = get_args(Quality)
 
 
@@ -43,6 +43,8 @@ class QualityLevel:
         The first pass, which looks for groups in the noisy image.
     wiener : tuple of PassLevel
         Those that follow; the result of each is the pilot of the next.
+    basis_share : float
+        Share of the values of a patch: so many of the base filters are used, the leading ones.
     inpaint_rounds : int
         How often a guess at missing values is denoised.
     seconds_per_megapoint : float
@@ -52,44 +54,38 @@ class QualityLevel:
     summary: str
     threshold: PassLevel
     wiener: tuple[PassLevel, ...]
+    basis_share: float
     inpaint_rounds: int
     seconds_per_megapoint: float
 
 
-_NEAR = ((48,), (16, 16), (8, 5, 5))
-_MIDDLE = ((60,), (20, 20), (16, 6, 6))
-_FAR = ((120,), (32, 32), (16, 8, 8))
+_NEAR = ((42,), (14, 14), (8, 5, 5))
+_MIDDLE = ((60,), (20, 20), (16, 5, 5))
+_FAR = ((120,), (32, 32), (16, 6, 6))
 
 LEVELS: dict[Quality, QualityLevel] = {
     "draft": QualityLevel(
-        summary="one pass over a few groups of similar patches: for a look at a large volume",
+        summary="one pass over few groups of similar patches: for a look at a large volume",
         threshold=PassLevel((1.0, 1.0, 1.0), _NEAR, 32),
         wiener=(),
+        basis_share=0.5,
         inpaint_rounds=8,
         seconds_per_megapoint=0.6,
     ),
     "fast": QualityLevel(
         summary="a second pass, with the first one's result as a pilot",
         threshold=PassLevel((1.0, 1.0, 1.0), _NEAR, 32),
-        wiener=(PassLevel((0.88, 0.88, 0.88), _NEAR, 32),),
+        wiener=(PassLevel((0.9, 0.9, 0.9), _NEAR, 32),),
+        basis_share=1.0,
         inpaint_rounds=8,
         seconds_per_megapoint=1.6,
     ),
     "balanced": QualityLevel(
-        summary="both passes over more and larger groups",
+        summary="both passes over more, and larger, groups from farther around",
         threshold=PassLevel((0.7, 0.7, 0.7), _MIDDLE, 32),
-        wiener=(PassLevel((0.6, 0.6, 0.6), _FAR, 64),),
+        wiener=(PassLevel((0.6, 0.6, 0.65), _FAR, 64),),
+        basis_share=1.0,
         inpaint_rounds=12,
         seconds_per_megapoint=4.5,
-    ),
-    "best": QualityLevel(
-        summary="a third pass",
-        threshold=PassLevel((0.5, 0.5, 0.5), _MIDDLE, 32),
-        wiener=(
-            PassLevel((0.6, 0.6, 0.6), _FAR, 64),
-            PassLevel((0.5, 0.5, 0.5), _FAR, 64),
-        ),
-        inpaint_rounds=20,
-        seconds_per_megapoint=12.0,
     ),
 }
