@@ -14,8 +14,8 @@ from scipy import ndimage
 from napari_scsc import FilterBank, LatticeSCSC, inpaint, samples
 from napari_scsc.data.samples import open_samples
 from napari_scsc.groups import group_kernels
-from napari_scsc.groups.denoiser import GroupDenoiser, reference_places
-from napari_scsc.groups.passes import Passes
+from napari_scsc.groups.denoiser import GroupDenoiser, planes_of, reference_places
+from napari_scsc.groups.passes import GroupPass, Passes
 from napari_scsc.groups.patches import PatchGrid
 from napari_scsc.learning.models import patch_shape
 from napari_scsc.model.basis import Basis, mixtures_above_noise
@@ -45,18 +45,11 @@ def cosines(n_joint, patch, count=None):
     return Basis(mixtures, patch, np.vstack([flats, lively]).astype(np.float32))
 
 
-def passes(patch, **changes):
-    step = tuple(max(1, p // 2) for p in patch)
-    return Passes(
-        **{
-            "step": step,
-            "first_reach": (6,) * len(patch),
-            "second_reach": (6,) * len(patch),
-            "first_size": 16,
-            "second_size": 24,
-            **changes,
-        }
-    )
+def passes(patch, sizes=(16, 24), reach=6, step=None):
+    """A thresholding pass and, for a second size, a Wiener pass."""
+    step = step or tuple(max(1, p // 2) for p in patch)
+    first, *others = (GroupPass(step, (reach,) * len(patch), size) for size in sizes)
+    return Passes(first, tuple(others))
 
 
 # --- patches ----------------------------------------------------------------------------------
@@ -69,9 +62,15 @@ def test_patches_put_together_are_the_sample(n_joint, shift, patch):
     x = rng.standard_normal((n_joint, *shift)).astype(np.float32)
     grid = PatchGrid(n_joint, shift, patch)
     basis = cosine_basis(n_joint, patch)
-    coefficients = grid.express(x, basis)
-    weights = rng.uniform(0.1, 2, len(coefficients)).astype(np.float32)
-    back = grid.assemble(coefficients * weights[:, None], weights, basis, np.zeros_like(x))
+    patches = grid.express(x, basis) @ basis
+    total, weights = np.zeros((2, x.size), np.float32)
+    for weight, start, patch_values in zip(
+        rng.uniform(0.1, 2, len(patches)), grid.points, patches, strict=True
+    ):
+        total[start + grid.offsets] += weight * patch_values
+        weights[start] += weight
+    norm = grid.cover(weights.reshape(*shift, n_joint)[..., 0])
+    back = np.moveaxis(total.reshape(*shift, n_joint), -1, 0) / norm
     np.testing.assert_allclose(back, x, atol=1e-5)
 
 
@@ -116,7 +115,7 @@ def test_matches_are_the_nearest_in_the_window(places, kernels, monkeypatch):
     coefficients = rng.standard_normal((np.prod(places), 5)).astype(np.float32)
     reach, size = np.minimum(np.array([2, 3, 4]), np.array(places) - 1), 4
     references = reference_places(places, (2, 3, 3))
-    found = group_kernels.get().match(coefficients, places, references, reach, size)
+    found = group_kernels.get().match(planes_of(coefficients, places), references, reach, size)
     index = np.arange(np.prod(places)).reshape(places)
     for place, members in zip(references, found, strict=True):
         window = index[
@@ -134,7 +133,8 @@ def test_reference_is_in_its_own_group_though_others_are_equal(kernels, monkeypa
     monkeypatch.setenv("NAPARI_SCSC_KERNELS", kernels)
     same = np.zeros((40, 3), np.float32)
     references = reference_places((1, 1, 40), (1, 1, 5))
-    found = group_kernels.get().match(same, (1, 1, 40), references, np.array([0, 0, 9]), 6)
+    planes = planes_of(same, (1, 1, 40))
+    found = group_kernels.get().match(planes, references, np.array([0, 0, 9]), 6)
     np.testing.assert_array_equal(found[:, 0], references[:, 2])
     assert all(len(set(members)) == 6 for members in found)
 
@@ -150,22 +150,103 @@ def test_references_leave_no_gap(places, step):
         assert np.diff(along, prepend=0).max() <= step
 
 
-def test_plain_python_equals_compiled(monkeypatch):
-    _, y = noisy_tissue(0.1, (20, 18))
-    basis = cosines(1, (5, 5))
-    own = passes((5, 5), first_size=10, second_size=12)
-    compiled = GroupDenoiser(basis, own).denoise(y[None], 0.1)
-    monkeypatch.setenv("NAPARI_SCSC_KERNELS", "numpy")
-    np.testing.assert_allclose(GroupDenoiser(basis, own).denoise(y[None], 0.1), compiled, atol=1e-4)
+@pytest.mark.parametrize("sizes", [(10,), (10, 12), (40, 48), (2, 1)])
+@pytest.mark.parametrize("patch", [(5, 5), (8, 8)])
+def test_plain_numpy_equals_compiled(patch, sizes, monkeypatch):
+    _, y = noisy_tissue(0.1, (36, 33))
+    denoised = []
+    for kernels in ("numba", "numpy"):
+        monkeypatch.setenv("NAPARI_SCSC_KERNELS", kernels)
+        denoiser = GroupDenoiser(cosines(1, patch), passes(patch, sizes))
+        denoised.append(denoiser.denoise(y[None], 0.1))
+    np.testing.assert_allclose(*denoised, atol=2e-5)
+
+
+@pytest.mark.parametrize("kernels", ["numba", "numpy"])
+def test_equals_come_in_the_order_of_their_rows_from_the_reference_on(kernels, monkeypatch):
+    monkeypatch.setenv("NAPARI_SCSC_KERNELS", kernels)
+    planes = np.zeros((1, 9, 4, 9), np.float32)
+    (found,) = group_kernels.get().match(planes, np.array([[0, 4, 4]]), np.array([0, 2, 2]), 25)
+    rows, columns = np.divmod(found, 9)
+    np.testing.assert_array_equal(rows[1:], np.repeat([4, 5, 3, 6, 2], 5)[1:])
+    np.testing.assert_array_equal(columns[5:10], [2, 3, 4, 5, 6])
+
+
+# --- shrinkage --------------------------------------------------------------------------------
+
+
+def shrunk(kernel, *arguments, n_values, basis):
+    """What a kernel makes of one group whose patches do not overlap."""
+    total, weights = np.zeros((2, n_values), np.float32)
+    points = np.arange(0, n_values, basis.shape[1])
+    kernel(*arguments, points, np.arange(basis.shape[1]), total, 0, weights)
+    return total.reshape(len(points), -1) / weights[points][:, None]
+
+
+@pytest.mark.parametrize("kernels", ["numba", "numpy"])
+@pytest.mark.parametrize("rank", [0, 1, 3])
+def test_threshold_is_the_shrinkage_of_singular_values(rank, kernels, monkeypatch):
+    """Beside a plain statement of the formula, with all singular values."""
+    monkeypatch.setenv("NAPARI_SCSC_KERNELS", kernels)
+    rng = np.random.default_rng(rank)
+    n, n_base, sigma = 32, 40, 0.5
+    basis = np.linalg.qr(rng.standard_normal((n_base, n_base)))[0].astype(np.float32)
+    signal = 8 * rng.standard_normal((n, rank)) @ rng.standard_normal((rank, n_base))
+    x = (signal + sigma * rng.standard_normal((n, n_base)) + 3).astype(np.float32)
+    start = np.full(n, 0.1, np.float32) + rng.standard_normal(n).astype(np.float32)
+    start /= np.linalg.norm(start)
+    found = shrunk(
+        group_kernels.get().threshold,
+        x, np.arange(n)[None], sigma, 1.0, basis, 1, start,
+        n_values=n * n_base,
+        basis=basis,
+    )  # fmt: skip
+    mean = x.mean(axis=0)
+    left, strengths, right = np.linalg.svd(x - mean, full_matrices=False)
+    ratios, aspect = strengths**2 / (sigma**2 * n_base), n / n_base
+    square = np.maximum((ratios - aspect - 1) ** 2 - 4 * aspect, 0)
+    factors = np.where(ratios > (1 + np.sqrt(aspect)) ** 2, np.sqrt(square) / ratios, 0)
+    assert np.count_nonzero(factors) == rank
+    expected = (mean + (left * factors * strengths) @ right) @ basis
+    np.testing.assert_allclose(found, expected, atol=2e-3 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("kernels", ["numba", "numpy"])
+def test_wiener_weighs_by_the_power_of_the_pilot_where_that_varies(kernels, monkeypatch):
+    """A pilot of two directions: what lies outside of them goes, what lies inside is weighed."""
+    monkeypatch.setenv("NAPARI_SCSC_KERNELS", kernels)
+    rng = np.random.default_rng(0)
+    n, n_base, sigma = 24, 30, 0.5
+    basis = np.linalg.qr(rng.standard_normal((n_base, n_base)))[0].astype(np.float32)
+    pilot = (rng.standard_normal((n, 2)) * [9, 6]) @ np.linalg.qr(
+        rng.standard_normal((n_base, 2))
+    )[0].T
+    pilot = (pilot + 4).astype(np.float32)
+    noisy = pilot + sigma * rng.standard_normal(pilot.shape).astype(np.float32)
+    found = shrunk(
+        group_kernels.get().wiener,
+        (noisy @ basis).ravel(), pilot, np.arange(n)[None], sigma, basis, 0,
+        n_values=n * n_base,
+        basis=basis,
+    )  # fmt: skip
+    mean, mean_q = noisy.mean(axis=0), pilot.mean(axis=0)
+    square = (mean_q**2).sum()
+    mean = mean * square / (square + n_base * sigma**2 / n)
+    _, _, directions = np.linalg.svd(pilot - mean_q, full_matrices=False)
+    power = ((pilot - mean_q) @ directions[:2].T) ** 2
+    share = power / (power + (1.1 * sigma) ** 2)
+    inside = share * ((noisy - noisy.mean(axis=0)) @ directions[:2].T)
+    expected = (mean + inside @ directions[:2]) @ basis
+    np.testing.assert_allclose(found, expected, atol=0.02 * np.abs(expected).max())
 
 
 # --- the passes -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("second", [0, 32])
-def test_noise_goes_and_the_picture_stays(second):
+@pytest.mark.parametrize("sizes", [(24,), (24, 32)])
+def test_noise_goes_and_the_picture_stays(sizes):
     x, y = noisy_tissue(0.1)
-    own = passes((8, 8), first_reach=(16, 16), first_size=24, second_size=second)
+    own = passes((8, 8), sizes, reach=16)
     result = GroupDenoiser(cosines(1, (8, 8)), own).denoise(y[None], 0.1)[0]
     assert result.dtype == np.float32
     assert psnr(result, x) > psnr(y, x) + 10
@@ -175,8 +256,8 @@ def test_second_pass_improves_on_the_first():
     x, y = noisy_tissue(0.1, (96, 96))
     own = passes_for((8, 8), "balanced")
     first, both = (
-        GroupDenoiser(cosines(1, (8, 8)), replace(own, second_size=n)).denoise(y[None], 0.1)[0]
-        for n in (0, own.second_size)
+        GroupDenoiser(cosines(1, (8, 8)), replace(own, wiener=wiener)).denoise(y[None], 0.1)[0]
+        for wiener in ((), own.wiener)
     )
     assert psnr(both, x) > psnr(first, x) + 0.3
 
@@ -185,9 +266,7 @@ def test_what_is_wanted_is_denoised_and_what_is_far_from_it_stays():
     x, y = noisy_tissue(0.1, (96, 90))
     wanted = np.zeros(x.shape, bool)
     wanted[30:44, 40:60] = True
-    denoiser = GroupDenoiser(
-        cosines(1, (8, 8)), passes((8, 8), first_reach=(9, 9), second_reach=(9, 9))
-    )
+    denoiser = GroupDenoiser(cosines(1, (8, 8)), passes((8, 8), reach=9))
     result = denoiser.denoise(y[None], 0.1, wanted)[0]
     assert psnr(result[wanted], x[wanted]) > psnr(y[wanted], x[wanted]) + 6
     # A patch that touches it, and then as far as a group and another patch reach.
@@ -231,7 +310,7 @@ def test_result_lies_in_the_span_of_the_basis(count):
     """Where patches do not overlap, each is a mixture of the basis and nothing else."""
     _, y = noisy_tissue(0.1, (24, 24))
     basis = cosines(1, (8, 8), count)
-    one = Passes((8, 8), (0, 0), (0, 0), first_size=1, second_size=1)
+    one = passes((8, 8), (1, 1), reach=0, step=(8, 8))
     grid = PatchGrid(1, (24, 24), (8, 8))
     result = GroupDenoiser(basis, one).denoise(y[None], 0.1)
     assert len(basis.vectors) == 1 + count
@@ -378,15 +457,13 @@ def test_basis_of_one_mixture_is_narrow_already():
     assert basis.narrowed(np.zeros((1, 9, 9), np.float32), 1.0) is basis
 
 
-def test_middles_of_the_filters_make_a_smaller_basis():
-    y = noisy_tissue(0.1, (60, 60))[1]
-    bank = LatticeSCSC(12, (8, 8), sigma=0.1).fit([y]).bank
-    basis = Basis.of(bank, (6, 6))
-    assert basis.patch == (6, 6)
-    gram = basis.vectors @ basis.vectors.T
-    np.testing.assert_allclose(gram, np.eye(len(gram)), atol=1e-5)
-    middle = bank.filters[:, 1:7, 1:7].reshape(12, -1)
-    np.testing.assert_allclose((middle @ basis.vectors.T) @ basis.vectors, middle, atol=2e-3)
+def test_leading_part_of_a_basis_keeps_the_constants():
+    basis = cosines(2, (4, 4))
+    half = basis.leading(0.5)
+    np.testing.assert_array_equal(half.vectors, basis.vectors[:16])
+    assert half.n_flat == 2
+    assert len(basis.leading(0.0).vectors) == 3
+    np.testing.assert_array_equal(basis.leading(1.0).vectors, basis.vectors)
 
 
 def test_mixtures_find_the_rank_of_the_signal():
@@ -428,14 +505,15 @@ def test_plan_fits_the_image(shift, n_mixtures, quality):
         assert all(2 <= p <= n for p, n in zip(patch, shift, strict=True))
         own = passes_for(patch, quality)
         # Patches of neighbouring references overlap or touch: nothing is left out.
-        assert all(1 <= s <= p for s, p in zip(own.step, patch, strict=True))
+        for step in (own.threshold.step, *(w.step for w in own.wiener)):
+            assert all(1 <= s <= p for s, p in zip(step, patch, strict=True))
         size, overlap = tile_shape(shift, cosines(1, patch), own)
         assert all(p <= s <= n for p, s, n in zip(patch, size, shift, strict=True))
         assert all(0 <= o < s for o, s in zip(overlap, size, strict=True))
 
 
 def test_tiles_keep_within_the_memory_for_one(monkeypatch):
-    monkeypatch.setattr("napari_scsc.restore.passes.MAX_TILE_MEMORY", 1 << 26)
+    monkeypatch.setattr("napari_scsc.restore.passes.MAX_TILE_MEMORY", 1 << 25)
     basis = cosines(1, (8, 8))
     size, _ = tile_shape((5000, 4000), basis, passes_for((8, 8), "balanced"))
     assert np.prod(size) * len(basis.vectors) < 2 * (1 << 22)

@@ -217,7 +217,7 @@ def test_process_ends_when_napari_is_closed_in_the_middle_of_a_job(paused):
 import napari, numpy, napari_scsc
 from qtpy.QtCore import QTimer
 viewer, dock = napari_scsc.open(numpy.random.default_rng(0).normal(size=(600, 600)))
-dock.quality = "best"
+dock.quality = "balanced"
 
 def start():
     dock.denoise()

@@ -39,7 +39,7 @@ FIELDS = {
     "seed": 11,
     "go_on": True,
     "task": "Inpaint",
-    "quality": "best",
+    "quality": "fast",
     "sigma": 2.5,
     "strength": 1.5,
     "missing_layer": "holes",
@@ -229,7 +229,7 @@ def test_preferences_reach_the_dock(our_settings, make_light_dock, tmp_path):
     assert list((tmp_path / "results").iterdir())
     our_settings.results_folder = ""
     our_settings.threads = 1
-    our_settings.quality = "best"
+    our_settings.quality = "fast"
     our_settings.plot_rate = 7
     assert dock.quality == "fast"
     dock.denoise()
@@ -237,7 +237,7 @@ def test_preferences_reach_the_dock(our_settings, make_light_dock, tmp_path):
     dock.stop()
     finish(dock)
     dock.reset()
-    assert dock.quality == "best"
+    assert dock.quality == "fast"
     assert dock.plots.rate == 7
 
 

@@ -107,8 +107,8 @@ def test_stop_is_felt_in_the_middle_of_the_only_tile(make_light_dock, qtbot, mon
             raise
 
     _, dock = make_light_dock(noisy_cells())
-    set_preferences(monkeypatch, threads=2, quality="best")
-    dock.quality = "best"
+    set_preferences(monkeypatch, threads=2, quality="fast")
+    dock.quality = "fast"
     monkeypatch.setattr(PausableCancellation, "check", held_inside_a_part)
     dock.denoise()
     qtbot.waitUntil(inside_a_part.is_set, timeout=20000)
@@ -194,7 +194,7 @@ def test_result_is_of_the_layer_that_was_ticked_at_the_start(make_light_dock):
     dock.sources = ["other"]
     viewer.layers.selection = {viewer.layers["other"]}
     source.name = "renamed"
-    dock.quality, dock.strength, dock.seed = "best", 3.0, 5
+    dock.quality, dock.strength, dock.seed = "fast", 3.0, 5
     dock.pause()
     finish(dock)
     assert dock.result.metadata["napari_scsc"]["result_of"] == str(source.unique_id)

@@ -26,7 +26,7 @@ SHAPES = {
     "time-lapse": (2, 30, 28),
 }
 VARIANTS = (
-    *(("scsc", quality) for quality in ("draft", "fast", "balanced", "best")),
+    *(("scsc", quality) for quality in ("draft", "fast", "balanced")),
     ("scsc-paper", "balanced"),
     ("ocsc-paper", "balanced"),
 )

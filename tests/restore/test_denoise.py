@@ -90,7 +90,7 @@ def small_tiles(monkeypatch):
 # --- noise goes -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("quality", ["fast", "balanced", "best"])
+@pytest.mark.parametrize("quality", ["draft", "fast", "balanced"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_noise_goes_and_the_picture_stays(kind, quality):
     x, y = noisy(kind)
@@ -117,11 +117,11 @@ def test_weak_and_strong_noise_goes(sigma, gain):
 def test_more_effort_is_better():
     x = picture((90, 90))
     y = x + 0.1 * white(x.shape)
-    fast, balanced, best = (
-        psnr(denoise_alone(y, sigma=0.1, quality=q), x) for q in ("fast", "balanced", "best")
+    draft, fast, balanced = (
+        psnr(denoise_alone(y, sigma=0.1, quality=q), x) for q in ("draft", "fast", "balanced")
     )
-    assert balanced > fast + 0.3
-    assert best > balanced - 0.1  # the gain is small, and not on every picture
+    assert fast > draft + 0.3
+    assert balanced > fast + 0.03
 
 
 @pytest.mark.filterwarnings("ignore::napari_scsc.ZeroCodeWarning")

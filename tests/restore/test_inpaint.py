@@ -750,7 +750,7 @@ def test_rounds_do_not_read_the_image_again():
             return x[region]
 
     reads = []
-    for quality in ("fast", "best"):  # 8 rounds, and 20
+    for quality in ("fast", "balanced"):  # 8 rounds, and 14
         Counting.reads = 0
         inpaint(Counting(), quality=quality, n_jobs=1)
         reads.append(Counting.reads)

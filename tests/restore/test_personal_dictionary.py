@@ -119,10 +119,10 @@ def test_members_are_the_nearest_patches_of_the_window(kind, shape, span, of_pat
 def test_group_of_a_real_picture_has_its_full_size_and_stays_in_the_window():
     x = samples.tissue((128, 128))
     group = explain_group(x, make_bank(((), (6, 6)), 12), (100, 40), kind="image")
-    passes = passes_for((6, 6), "balanced")
-    assert len(group.members) == passes.second_size
+    (last,) = passes_for((6, 6), "balanced").wiener
+    assert len(group.members) == last.size
     offsets = np.abs(np.subtract(starts(group), starts(group)[0]))
-    assert (offsets <= passes.second_reach).all()
+    assert (offsets <= last.reach).all()
 
 
 def test_filters_hold_what_a_group_varies_by():

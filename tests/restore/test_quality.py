@@ -14,12 +14,11 @@ from napari_scsc.restore.passes import passes_for
 from napari_scsc.restore.quality import LEVELS, QUALITIES
 
 PATCHES = [(8,), (8, 8), (10, 10), (3, 3), (4, 5, 5)]
-# What each quality meant before it was one record: the steps of these patches.
+# The steps of the last pass of each quality, for these patches.
 STEPS = {
-    "draft": [(8,), (8, 8), (10, 10), (3, 3), (4, 5, 5)],
-    "fast": [(5,), (5, 5), (6, 6), (2, 2), (3, 3, 3)],
-    "balanced": [(4,), (5, 5), (6, 6), (2, 2), (3, 3, 3)],
-    "best": [(3,), (4, 4), (4, 4), (2, 2), (2, 2, 2)],
+    "draft": [(8,), (8, 8), (10, 10), (3, 3), (4, 4, 4)],
+    "fast": [(7,), (7, 7), (9, 9), (3, 3), (4, 4, 4)],
+    "balanced": [(5,), (5, 5), (6, 6), (2, 2), (3, 3, 3)],
 }
 
 
@@ -29,12 +28,8 @@ def test_every_quality_has_a_record():
 
 @pytest.mark.parametrize("quality", QUALITIES)
 def test_steps_of_a_quality(quality):
-    assert [passes_for(patch, quality).step for patch in PATCHES] == STEPS[quality]
-
-
-def test_rounds_of_inpainting_have_references_that_lie_closer():
-    assert passes_for((8, 8), "balanced", "inpaint").step == (4, 4)
-    assert passes_for((8, 8), "balanced", "denoise").step == (5, 5)
+    passes = [passes_for(patch, quality) for patch in PATCHES]
+    assert [(p.threshold, *p.wiener)[-1].step for p in passes] == STEPS[quality]
 
 
 @pytest.mark.parametrize("kind", PRESETS)

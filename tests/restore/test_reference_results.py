@@ -13,9 +13,7 @@ REFERENCE = json.loads(FILE.read_text())
 
 def is_slow(kind, task, method, quality):
     """Whether a case takes seconds: those have a quicker one beside them."""
-    return task == "inpaint" and (
-        quality == "best" or (kind in ("video", "stack") and method == "scsc")
-    )
+    return task == "inpaint" and kind in ("video", "stack") and method == "scsc"
 
 
 IS_SAME_MACHINE = REFERENCE["machine"] == machine()

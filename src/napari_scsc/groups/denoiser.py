@@ -150,8 +150,8 @@ class GroupDenoiser:
             weights[first : first + len(part_total)] += part_weights
         self._cancellation.check()
         norm = grid.cover(weights.reshape(*grid.shift, grid.n_joint)[..., 0])
-        average = np.moveaxis(total.reshape(*grid.shift, grid.n_joint), -1, 0)
-        average = average / np.where(norm > 0, norm, 1)
+        sums = np.moveaxis(total.reshape(*grid.shift, grid.n_joint), -1, 0)
+        average = sums / np.where(norm > 0, norm, 1)
         return np.asarray(np.where(norm > 0, average, sample), np.float32)
 
     def _references(
@@ -171,9 +171,9 @@ def reference_places(places: tuple[int, ...], step: tuple[int, ...]) -> Array:
     return np.stack(np.meshgrid(*along, indexing="ij"), -1).reshape(-1, 3)
 
 
-def planes_of(coefficients: Array, places: tuple[int, ...]) -> Array:
+def planes_of(coefficients: Array, places: tuple[int, ...], n_compared: int = N_COMPARED) -> Array:
     """What patches are compared by: their first coefficients, as planes (z, y, P, x)."""
-    n_compared = min(N_COMPARED, coefficients.shape[1])
+    n_compared = min(n_compared, coefficients.shape[1])
     planes = np.empty((*places[:2], -(-n_compared // 4) * 4, places[2]), np.float32)
     compared = coefficients[:, :n_compared].reshape(*places, n_compared)
     planes[:, :, :n_compared] = compared.swapaxes(2, 3)

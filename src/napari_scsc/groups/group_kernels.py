@@ -101,16 +101,17 @@ def _match(planes: Array, references: Array, reach: Array, size: int) -> Array:
         for r in range(n_planes):
             own[r] = planes[z, y, r, x]
         keys[0] = 0  # the reference itself
-        n = np.int64(1)  # a plain 1 would compile _select for constants, too
+        n: Any = np.int64(1)  # a plain 1 would compile _select for constants, too
         limit = far
         for row in range((2 * reach[0] + 1) * height):
             i, j = z + _outwards(row // height), y + _outwards(row % height)
             if i < 0 or i >= n_z or j < 0 or j >= n_y:
                 continue
             distances[:] = 0
+            candidates = planes[i, j]
             for r in range(0, n_planes, 4):
-                a, b = planes[i, j, r, first:last], planes[i, j, r + 1, first:last]
-                c, d = planes[i, j, r + 2, first:last], planes[i, j, r + 3, first:last]
+                a, b = candidates[r, first:last], candidates[r + 1, first:last]
+                c, d = candidates[r + 2, first:last], candidates[r + 3, first:last]
                 for k in range(length):
                     p, q = a[k] - own[r], b[k] - own[r + 1]
                     s, t = c[k] - own[r + 2], d[k] - own[r + 3]
@@ -389,15 +390,7 @@ def _span(q: Array, energies: Array, least: float, vectors: Array, codes: Array)
             codes[k, i] = share
             energies[i] = rest
         energies[most] = 0
-    return min(size, n_base)
-
-
-@_compiled
-def _rotate_pair(a: Array, b: Array, cosine: float, sine: float) -> None:
-    for i in range(len(a)):
-        u, v = a[i], b[i]
-        a[i] = cosine * u - sine * v
-        b[i] = sine * u + cosine * v
+    return int(min(size, n_base))
 
 
 @_compiled
@@ -420,8 +413,15 @@ def _decorrelate(codes: Array, vectors: Array, n: int) -> None:
             ratio = (bb - aa) / (2 * ab)
             tangent = (one if ratio >= 0 else -one) / (abs(ratio) + np.sqrt(one + ratio * ratio))
             cosine = one / np.sqrt(one + tangent * tangent)
-            _rotate_pair(codes[a], codes[b], cosine, cosine * tangent)
-            _rotate_pair(vectors[a], vectors[b], cosine, cosine * tangent)
+            sine = cosine * tangent
+            for i in range(codes.shape[1]):
+                u, v = codes[a, i], codes[b, i]
+                codes[a, i] = cosine * u - sine * v
+                codes[b, i] = sine * u + cosine * v
+            for r in range(vectors.shape[1]):
+                u, v = vectors[a, r], vectors[b, r]
+                vectors[a, r] = cosine * u - sine * v
+                vectors[b, r] = sine * u + cosine * v
 
 
 @_compiled

@@ -86,7 +86,9 @@ def threshold(
     estimate = (left * factors[..., None]).swapaxes(1, 2) @ (left @ x)
     patches = (np.where(faint, 0, mean) + estimate).astype(np.float32) @ basis
     kept = 1 + np.square(factors).sum(axis=1)
-    _put_back(patches, (1 / kept).astype(np.float32), groups, points, offsets, total, first, weights)
+    _put_back(
+        patches, (1 / kept).astype(np.float32), groups, points, offsets, total, first, weights
+    )
 
 
 def _lanczos(gram: Array, start: Array) -> tuple[Array, Array]:

@@ -1,8 +1,8 @@
 """Patches by themselves, at every place: thresholded, then weighed by what the thresholding kept.
 
-The first look at a result: no groups, and nothing to compile, all is matrix products. The samples are
-small neighbourhoods, each with weights W of its own: the rotation of the leading base filters in
-which its patches vary most.
+The first look at a result: no groups, and nothing to compile, all is matrix products. The samples
+are small neighbourhoods, each with weights W of its own: the rotation of the leading base filters
+in which its patches vary most.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def denoise_patches(sample: Array, basis: Basis, sigma: float, cancellation: Can
 def _weigh_by_pilot(
     sample: Array, pilot: Array, basis: Basis, sigma: float, cancellation: Cancellation
 ) -> Array:
-    """Weigh each coefficient of each patch by its power in a pilot, in the filters D = B W there."""
+    """Weigh each coefficient of each patch by its power in a pilot, in the filters D = B W."""
     noise = np.float32((_ASSUMED_NOISE * sigma) ** 2)
 
     n_flat = basis.n_flat

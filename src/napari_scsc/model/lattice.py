@@ -34,8 +34,9 @@ from napari_scsc.model.updates import SampleUpdate
 
 _FILE_KIND = "napari-scsc lattice checkpoint"
 _FILE_VERSION = 1
-# Of all possible filters, kept however strong the noise is; and the power of one that counts beside
-# that of the noise. Where joint values are mixed, weak filters are of weak mixtures: little is lost.
+# Of all possible filters, kept however strong the noise is; and the power of one that counts,
+# beside that of the noise. Where joint values are mixed, weak filters are of weak mixtures:
+# mostly noise.
 _MIN_FILTER_SHARE, _MIN_FILTER_SHARE_OF_JOINT = 0.5, 0.25
 _MIN_RELATIVE_POWER, _MIN_RELATIVE_POWER_OF_JOINT = 1.02, 1.12
 

@@ -49,7 +49,7 @@ class Dock(Section):
     seed = Field("learn_section", "The same seed gives the same result.")
     go_on = Field("learn_section", "Whether learning continues the filters that are there.")
     task = Field("restore_section", "Denoise or Inpaint.")
-    quality = Field("restore_section", "draft, fast, balanced or best.")
+    quality = Field("restore_section", "draft, fast or balanced.")
     sigma = Field("restore_section", "Noise level in the units of the image; 0: estimated.")
     strength = Field("restore_section", "1 takes away the noise that is there.")
     missing_layer = Field("restore_section", "Name of the layer that marks what is missing.")

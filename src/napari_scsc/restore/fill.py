@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy import ndimage
 
-from napari_scsc._types import Array
+from napari_scsc._types import Array, Region
 
 _HELD_BACK = 0.05  # share of the known values that are guessed too, to learn how good guesses are
 _ONE_SIDED = 0.1  # how much a guess from one neighbour counts beside one between two
@@ -80,6 +81,38 @@ def distance_to_known(known: Array) -> Array:
         return np.full(unknown.shape, max(unknown.shape))
     distances: Any = ndimage.distance_transform_cdt(unknown, metric="chessboard")
     return np.asarray(distances)
+
+
+def surrounding_boxes(wanted: Array, around: tuple[int, ...]) -> Iterator[Region]:
+    """Boxes that hold all that is wanted, (*shift,), with so many points around each.
+
+    Cut where that leaves something out: boxes may share what lies around, and nothing wanted.
+    """
+    for core in _cut_boxes(wanted, tuple(slice(0, n) for n in wanted.shape), around):
+        yield tuple(
+            slice(max(0, s.start - a), min(n, s.stop + a))
+            for s, a, n in zip(core, around, wanted.shape, strict=True)
+        )
+
+
+def _cut_boxes(wanted: Array, box: Region, around: tuple[int, ...]) -> Iterator[Region]:
+    """The smallest boxes with all that is wanted, no two closer than what lies around both."""
+    inside = wanted[box]
+    for axis, margin in enumerate(around):
+        others = tuple(i for i in range(wanted.ndim) if i != axis)
+        places = np.flatnonzero(inside.any(axis=others))
+        if not len(places):
+            return
+        gaps = np.flatnonzero(np.diff(places) > 2 * margin)
+        firsts, lasts = places[[0, *(gaps + 1)]], places[[*gaps, -1]]
+        cuts = [(int(first), int(last) + 1) for first, last in zip(firsts, lasts, strict=True)]
+        if cuts != [(0, inside.shape[axis])]:
+            start = box[axis].start
+            for first, last in cuts:
+                part = slice(start + first, start + last)
+                yield from _cut_boxes(wanted, (*box[:axis], part, *box[axis + 1 :]), around)
+            return
+    yield box
 
 
 def _along(values: Array, known: Array, axis: int) -> tuple[Array, Array]:

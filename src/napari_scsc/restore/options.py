@@ -63,7 +63,7 @@ class RestoreOptions:
         as they are, to the bit; with it, ``inpaint`` denoises them as well.
     strength : float
         1 takes away the noise that is there; less is gentler, more is smoother.
-    quality : {"draft", "fast", "balanced", "best"}
+    quality : {"draft", "fast", "balanced"}
         What to spend: about 1/50 : 1 : 3 : 8 in time. A draft thresholds each patch by itself,
         and is some 3 dB behind the others.
     method : {"scsc", "scsc-paper", "ocsc-paper"}

@@ -29,7 +29,7 @@ def passes_for(patch: tuple[int, ...], quality: Quality) -> Passes:
 def _group_pass(level: PassLevel, patch: tuple[int, ...]) -> GroupPass:
     number = len(patch) - 1
     step = tuple(max(1, round(level.step_shares[number] * p)) for p in patch)
-    return GroupPass(step, level.reaches[number], level.size)
+    return GroupPass(step, level.reaches[number], level.sizes[number])
 
 
 def tile_shape(

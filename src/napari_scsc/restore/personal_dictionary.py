@@ -14,6 +14,7 @@ from napari_scsc._types import Array, Region
 from napari_scsc.data.axes import Axes
 from napari_scsc.data.samples import ImageSamples
 from napari_scsc.groups import group_kernels
+from napari_scsc.groups.denoiser import N_COMPARED, planes_of
 from napari_scsc.groups.patches import PatchGrid
 from napari_scsc.model.bank import FilterBank
 from napari_scsc.model.basis import Basis
@@ -83,13 +84,13 @@ def explain_group(
 ) -> PersonalDictionary:
     """Find the group of patches that restores a pixel, and its personal dictionary.
 
-    It is what the second pass of ``denoise`` does with a group, at the qualities balanced and best,
-    where the filters are those that patches of the image gave: the result is the pilot, patches are
-    matched in the same window and by the same distance, and W is found in the same way. Other
-    filters ``denoise`` does not leave as they are, for what they cannot say would be lost. Here
-    they stay: whole patches are compared, and W tells what these filters say of the group. The
-    patch is the one with the pixel in its middle, as far as the border of the image allows. Only
-    the window is read.
+    It is what the second pass of ``denoise`` does with a group, at the quality balanced, where the
+    filters are those that patches of the image gave: the result is the pilot, and patches are
+    matched in the same window and by the same distance. W, which the pass finds nearly, is exact
+    here. Other filters ``denoise`` does not leave as they are, for what they cannot say would be
+    lost. Here they stay: whole patches are compared, and W tells what these filters say of the
+    group. The patch is the one with the pixel in its middle, as far as the border of the image
+    allows. Only the window is read.
 
     Parameters
     ----------
@@ -169,19 +170,19 @@ class _Window:
         def along(role: str) -> list[Any]:
             return [i for i, r in zip(index, image.axes.roles, strict=True) if r == role]
 
-        passes = passes_for(patch, "balanced")
+        *_, last = passes_for(patch, "balanced").wiener
         places = [n - p + 1 for n, p in zip(image.shift, patch, strict=True)]
         start = tuple(
             min(max(i - p // 2, 0), n - 1)
             for i, p, n in zip(along("shift"), patch, places, strict=True)
         )
-        reach = tuple(min(r, n - 1) for r, n in zip(passes.second_reach, places, strict=True))
+        reach = tuple(min(r, n - 1) for r, n in zip(last.reach, places, strict=True))
         return cls(
             sample=tuple(along("sample")),
             patch=patch,
             start=start,
             reach=reach,
-            size=min(passes.second_size, math.prod(r + 1 for r in reach)),
+            size=min(last.size, math.prod(r + 1 for r in reach)),
             box=tuple(
                 slice(max(0, s - r), min(n, s + r + 1) + p - 1)
                 for s, r, n, p in zip(start, reach, places, patch, strict=True)
@@ -220,14 +221,15 @@ class _Window:
         mixed = basis.project(np.where(missing, 0, centred)).astype(np.float32)
         if bank.is_of_patches:
             coefficients = replace(grid, n_joint=len(mixed)).express(mixed, basis.vectors)
+            n_compared = N_COMPARED
         else:
             coefficients = _all_patches(mixed, self.patch)
+            n_compared = coefficients.shape[1]
         coefficients[broken.ravel()] = np.inf  # further away than any other
         count = min(self.size, int(np.count_nonzero(~broken)))
         before = 3 - len(own)
         (members,) = group_kernels.get().match(
-            coefficients,
-            (1,) * before + grid.places,
+            planes_of(coefficients, (1,) * before + grid.places, n_compared),
             np.array([(0,) * before + own]),
             np.array((0,) * before + self.reach),
             count,
@@ -256,8 +258,8 @@ def _describe(
     mean = coefficients.mean(axis=0)
     deviations = coefficients - mean
     energy = float(np.square(deviations).sum())
-    directions = group_kernels.directions(deviations, max(negligible, _NEGLIGIBLE_ENERGY * energy))
-    directions = directions[::-1]  # the strongest last, as eigh has them
+    _, strengths, directions = np.linalg.svd(deviations, full_matrices=False)
+    directions = directions[strengths**2 > max(negligible, _NEGLIGIBLE_ENERGY * energy)]
     filters = directions @ span
     weights = (filters @ pseudo_inverse(base)).T
     # Either sign is right: the base filter that counts most is added.

@@ -22,13 +22,13 @@ class PassLevel:
         Distance between two reference patches as a share of a patch.
     reaches : tuple of tuple of int
         How far from a reference similar patches are looked for, along each axis.
-    size : int
+    sizes : tuple of int
         Patches of a group.
     """
 
     step_shares: tuple[float, float, float]
     reaches: tuple[tuple[int], tuple[int, int], tuple[int, int, int]]
-    size: int
+    sizes: tuple[int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,14 +59,15 @@ class QualityLevel:
     seconds_per_megapoint: float
 
 
-_NEAR = ((42,), (14, 14), (8, 5, 5))
+_NEAR = ((42,), (14, 14), (12, 5, 5))
 _MIDDLE = ((60,), (20, 20), (16, 5, 5))
 _FAR = ((120,), (32, 32), (16, 6, 6))
+_SMALL, _LARGE = (32, 32, 32), (64, 64, 64)
 
 LEVELS: dict[Quality, QualityLevel] = {
     "draft": QualityLevel(
         summary="one pass over few groups of similar patches: for a look at a large volume",
-        threshold=PassLevel((1.0, 1.0, 1.0), _NEAR, 32),
+        threshold=PassLevel((1.0, 1.0, 0.88), _NEAR, _SMALL),
         wiener=(),
         basis_share=0.5,
         inpaint_rounds=8,
@@ -74,18 +75,18 @@ LEVELS: dict[Quality, QualityLevel] = {
     ),
     "fast": QualityLevel(
         summary="a second pass, with the first one's result as a pilot",
-        threshold=PassLevel((1.0, 1.0, 1.0), _NEAR, 32),
-        wiener=(PassLevel((0.9, 0.9, 0.9), _NEAR, 32),),
+        threshold=PassLevel((1.0, 1.0, 0.88), _NEAR, _SMALL),
+        wiener=(PassLevel((0.9, 0.9, 0.9), _NEAR, (32, 32, 64)),),
         basis_share=1.0,
         inpaint_rounds=8,
         seconds_per_megapoint=1.6,
     ),
     "balanced": QualityLevel(
         summary="both passes over more, and larger, groups from farther around",
-        threshold=PassLevel((0.7, 0.7, 0.7), _MIDDLE, 32),
-        wiener=(PassLevel((0.6, 0.6, 0.65), _FAR, 64),),
+        threshold=PassLevel((0.7, 0.7, 0.7), _MIDDLE, _SMALL),
+        wiener=(PassLevel((0.6, 0.6, 0.65), _FAR, _LARGE),),
         basis_share=1.0,
-        inpaint_rounds=12,
+        inpaint_rounds=14,
         seconds_per_megapoint=4.5,
     ),
 }
