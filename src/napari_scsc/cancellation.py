@@ -34,6 +34,11 @@ class Cancellation:
         """Whether ``cancel`` was called."""
         return self._event.is_set()
 
+    @property
+    def paused_seconds(self) -> float:
+        """For how long the job was held, where that can be done."""
+        return 0.0
+
     def check(self) -> None:
         """Raise ``Cancelled`` if the job is to end."""
         if self._event.is_set():

@@ -521,7 +521,12 @@ def get() -> Any:
     return kernels.choose(_PLAIN, _COMPILED)
 
 
-_LOADING = 2.0  # seconds in which what an earlier run compiled is there
+def is_ready() -> bool:
+    """Whether nothing needs to be compiled, or loaded, any more."""
+    return get() is _PLAIN or all(function.signatures for function in vars(_COMPILED).values())
+
+
+_LOADING = 1.0  # seconds in which what an earlier run compiled is there
 _started: list[float] = []  # when the warm-ups began that have not ended
 
 

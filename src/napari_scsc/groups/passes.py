@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +46,12 @@ class Passes:
     def n_passes(self) -> int:
         """How many passes there are."""
         return 1 + len(self.wiener)
+
+    def nearby(self) -> Passes:
+        """All passes with groups as small, and from as near by, as those of the first."""
+        first = self.threshold
+        near = (replace(w, reach=first.reach, size=first.size) for w in self.wiener)
+        return replace(self, wiener=tuple(near))
 
     @property
     def reach(self) -> tuple[int, ...]:

@@ -15,6 +15,7 @@ from napari_scsc.plugin.preferences import Preferences
 from napari_scsc.plugin.requests import RestoreRequest
 from napari_scsc.restore.cost import Cost, estimate_cost
 from napari_scsc.restore.methods import Task as RestoreTask
+from napari_scsc.restore.options import count_cores
 from napari_scsc.restore.quality import Quality
 
 
@@ -33,16 +34,17 @@ def result_bytes(source: Snapshot) -> int:
 def find_cost(
     source: Snapshot, task: RestoreTask, quality: Quality, method: str, wishes: Preferences
 ) -> Cost:
-    """What a restoration takes of one thread; memory counts the result if that is no file."""
-    cost = estimate_cost(source.shape, source.axes, task, quality, method)
+    """What a restoration takes; memory counts the result if that is no file."""
+    threads = wishes.threads or count_cores()
+    cost = estimate_cost(source.shape, source.axes, task, quality, method, threads)
     size = result_bytes(source)
     return replace(cost, memory=cost.memory + (0 if wishes.folder_for(size) else size))
 
 
-def cost_words(cost: Cost, threads: int) -> str:
+def cost_words(cost: Cost) -> str:
     """The same in words."""
     tiles = f"{cost.tiles} tile{'s' if cost.tiles > 1 else ''}"
-    return f"{tiles} · needs {in_bytes(cost.memory)}, {_duration(cost.seconds / threads)}"
+    return f"{tiles} · needs {in_bytes(cost.memory)}, {_duration(cost.seconds)}"
 
 
 def check_memory(request: RestoreRequest, wishes: Preferences) -> None:

@@ -29,6 +29,7 @@ from napari_scsc.plugin.sections.restore_section import RestoreSection
 from napari_scsc.plugin.sections.source_section import SourceSection
 from napari_scsc.plugin.task_runner import Parts, TaskRunner
 from napari_scsc.plugin.viewer_link import ViewerLink
+from napari_scsc.restore import machine_speed
 
 if TYPE_CHECKING:
     import napari
@@ -89,7 +90,7 @@ class Dock(Section):
         self._memory.bring_back()
         self._attach()
         # While the user looks around: the first press of a button should not have to wait for it.
-        QTimer.singleShot(1000, _compile)
+        QTimer.singleShot(1000, _get_ready)
 
     # --- for scripts ----------------------------------------------------------------------------
 
@@ -341,8 +342,14 @@ class Dock(Section):
         self.foot.show_state(self.busy, self.paused, self.bank is not None, bool(self.script))
 
 
-def _compile() -> None:
-    threading.Thread(target=group_kernels.warm_up, name="compile for napari-scsc").start()
+def _get_ready() -> None:
+    """Compile, and find out how fast this machine is, while the user looks around."""
+    threading.Thread(target=_warm_up, name="compile for napari-scsc").start()
+
+
+def _warm_up() -> None:
+    group_kernels.warm_up()
+    machine_speed.measure()
 
 
 def _ask_where_to_save(dock: Dock) -> None:

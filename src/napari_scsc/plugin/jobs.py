@@ -68,6 +68,14 @@ class PausableCancellation(Cancellation):
         super().__init__()
         self._go = threading.Event()
         self._go.set()
+        self._held_at: float | None = None
+        self._paused_seconds = 0.0
+
+    @property
+    def paused_seconds(self) -> float:
+        """For how long the job was held."""
+        now = 0.0 if self._held_at is None else time.monotonic() - self._held_at
+        return self._paused_seconds + now
 
     def cancel(self) -> None:
         """Make every later ``check`` raise, also one that is waiting."""
@@ -77,8 +85,10 @@ class PausableCancellation(Cancellation):
     def hold(self, held: bool) -> None:
         """Make every later ``check`` wait, or let all of them go on."""
         if held and not self.is_cancelled:
+            self._held_at = time.monotonic()
             self._go.clear()
         else:
+            self._paused_seconds, self._held_at = self.paused_seconds, None
             self._go.set()
 
     def check(self) -> None:

@@ -264,7 +264,7 @@ class TaskRunner(QObject):
         parts.foot.show_progress(update.done)
         more = "" if seconds_left is None else f", about {seconds_left:.0f} s left"
         if group_kernels.is_compiling():
-            more = " (compiling, the first time on this machine: some 20 s)"
+            more = " (compiling, the first time on this machine: some 6 s)"
         if not self.controller.is_paused:  # what was on its way is shown, but not told
             parts.foot.say(update.message + more)
         if isinstance(update, NoiseFound | Finished) and update.noise is not None:

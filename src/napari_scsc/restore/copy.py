@@ -13,10 +13,10 @@ from napari_scsc._types import Array, Region
 from napari_scsc.cancellation import NEVER, Cancellation
 from napari_scsc.data.samples import ImageSamples, box_lengths
 from napari_scsc.noise.working import WorkingValues
-from napari_scsc.restore.cost import SampleCost, count_tiles_of
 from napari_scsc.restore.methods import Task
 from napari_scsc.restore.quality import Quality
 from napari_scsc.restore.restoration import Restoration
+from napari_scsc.restore.sample_cost import SampleCost, count_tiles_of
 from napari_scsc.run.tile_restorer import TileRestorer
 from napari_scsc.run.updates import RestoreUpdate
 
@@ -66,7 +66,7 @@ def cost(shift: tuple[int, ...], n_joint: int, task: Task, quality: Quality) -> 
     """Next to nothing."""
     size = _tile_size(shift, n_joint)
     tiles = count_tiles_of(shift, size, (0,) * len(size))
-    return SampleCost(tiles, 0.0, 16 * n_joint * math.prod(size))
+    return SampleCost(tiles, 0.0, 16 * n_joint * math.prod(size), seconds_before=0.0)
 
 
 def _tile_size(shift: tuple[int, ...], n_joint: int) -> tuple[int, ...]:

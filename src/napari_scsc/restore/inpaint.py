@@ -123,11 +123,8 @@ class TileInpainter(TileRestorer):
     ) -> TileInpainter:
         """What suits a bank and an image; ``noise`` of the known values is in working values."""
         basis = Basis.of(bank)
-        passes = passes_for(basis.patch, quality)
-        # A round needs no pilot of the last decimal: smaller groups, nearer by.
-        first = passes.threshold
-        near = (replace(w, reach=first.reach, size=first.size) for w in passes.wiener)
-        passes = replace(passes, wiener=tuple(near))
+        # A round needs no pilot of the last decimal.
+        passes = passes_for(basis.patch, quality).nearby()
         size, overlap = tile_shape(samples.shift, basis, passes, memory)
         takes = tile_memory(size, basis)
         return cls(working, size, overlap, takes, bank, basis, passes, levels, noise, errors, mean)

@@ -20,10 +20,10 @@ from napari_scsc.model.scsc import SCSC
 from napari_scsc.model.settings import Constraint, Weights
 from napari_scsc.model.updates import Code
 from napari_scsc.noise.working import WorkingValues
-from napari_scsc.restore.cost import SampleCost, count_tiles_of
 from napari_scsc.restore.methods import Task
 from napari_scsc.restore.quality import Quality
 from napari_scsc.restore.restoration import Restoration
+from napari_scsc.restore.sample_cost import SampleCost, count_tiles_of
 from napari_scsc.run.tile_restorer import TileRestorer
 from napari_scsc.run.updates import RestoreUpdate
 
@@ -77,7 +77,7 @@ def cost(shift: tuple[int, ...], n_joint: int, task: Task, quality: Quality) -> 
     """What a sample takes, before anything of it was read; the same for all qualities."""
     size, overlap, memory = _tile_shape(shift, (0,) * len(shift), _TYPICAL_FILTERS, None)
     seconds = _SECONDS_PER_MEGAPOINT * n_joint * math.prod(shift) / 1e6
-    return SampleCost(count_tiles_of(shift, size, overlap), seconds, memory)
+    return SampleCost(count_tiles_of(shift, size, overlap), seconds, memory, seconds_before=0.0)
 
 
 def _tile_shape(

@@ -7,15 +7,26 @@ import math
 from napari_scsc.groups.denoiser import N_COMPARED
 from napari_scsc.groups.passes import GroupPass, Passes
 from napari_scsc.learning.models import patch_shape
+from napari_scsc.learning.plan import AUTO_TILES, MAX_TILE_POINTS
 from napari_scsc.model.basis import Basis
-from napari_scsc.restore.cost import SampleCost, count_tiles_of
 from napari_scsc.restore.methods import Task
 from napari_scsc.restore.quality import LEVELS, PassLevel, Quality
+from napari_scsc.restore.sample_cost import SampleCost, count_tiles_of
 
 MAX_TILE_MEMORY = 110_000_000  # bytes: larger tiles repeat little less at their borders
-# What a promise of the time is made of: many joint values become about so many mixtures, and take
-# that much longer; so do three axes, and the rounds of inpainting.
-_TYPICAL_MIXTURES, _MIXTURES_FACTOR, _THREE_AXES_FACTOR, _INPAINT_FACTOR = 5, 5.0, 2.7, 5
+# What a promise of the time is made of, all of it measured. Many joint values become about so many
+# mixtures, and so large a share of all possible filters is kept. Inpainting ends with little noise,
+# above which more stands: more mixtures, and more directions in which a group varies.
+_TYPICAL_MIXTURES: dict[Task, int] = {"denoise": 5, "inpaint": 14}
+_INPAINT_FACTOR = 1.3
+_FILTER_SHARE, _FILTER_SHARE_OF_JOINT = 0.9, 0.5
+_SECONDS_PER_PRODUCT = 4e-11  # of the values of a patch and of a filter
+_SECONDS_PER_POINT = 1.5e-7  # of a pass, whatever it does there
+_SECONDS_PER_PAIR, _SECONDS_PER_REFERENCE = 3.5e-9, 5e-6  # of matching
+_SECONDS_PER_MEMBER_VALUE = 9e-9  # of a group
+_SECONDS_PER_READ_VALUE = 3e-8
+_SECONDS_TO_LEARN, _SECONDS_TO_LEARN_A_VALUE = 0.1, 3e-9  # of all patches that are looked at
+_MAX_LEARNED_POINTS = AUTO_TILES * MAX_TILE_POINTS
 
 
 def passes_for(patch: tuple[int, ...], quality: Quality) -> Passes:
@@ -48,20 +59,48 @@ def tile_memory(size: tuple[int, ...], basis: Basis) -> int:
 
 def cost(shift: tuple[int, ...], n_joint: int, task: Task, quality: Quality) -> SampleCost:
     """What a sample takes, before anything of it was read."""
-    n_mixtures = min(n_joint, _TYPICAL_MIXTURES)
+    n_mixtures = min(n_joint, _TYPICAL_MIXTURES[task])
     patch = patch_shape(shift, n_mixtures, noisy=False)
+    length = n_mixtures * math.prod(patch)
+    share = _FILTER_SHARE if n_mixtures == 1 else _FILTER_SHARE_OF_JOINT
+    n_vectors = min(share, LEVELS[quality].basis_share) * length
     passes = passes_for(patch, quality)
-    per_point = _bytes_per_point(n_mixtures * math.prod(patch), n_mixtures, n_joint)
+    if task == "inpaint":
+        passes = passes.nearby()
+    per_point = _bytes_per_point(length, n_mixtures, n_joint)
     size, overlap = _tile_shape(shift, patch, MAX_TILE_MEMORY / per_point, passes)
-    seconds = LEVELS[quality].seconds_per_megapoint * math.prod(shift) / 1e6
-    seconds *= 1 if n_joint < _TYPICAL_MIXTURES else _MIXTURES_FACTOR
-    seconds *= _THREE_AXES_FACTOR if len(shift) == 3 else 1
-    seconds *= _INPAINT_FACTOR if task == "inpaint" else 1
-    return SampleCost(
-        tiles=count_tiles_of(shift, size, overlap),
-        seconds=seconds,
-        memory=round(math.prod(size) * per_point),
+    tiles = count_tiles_of(shift, size, overlap)
+    seconds = sum(
+        _seconds_per_point(group_pass, size, patch, length, n_vectors)
+        for group_pass in (passes.threshold, *passes.wiener)
     )
+    if task == "inpaint":
+        seconds *= LEVELS[quality].inpaint_rounds * _INPAINT_FACTOR
+    seconds += _SECONDS_PER_READ_VALUE * n_joint
+    learned = min(math.prod(shift), _MAX_LEARNED_POINTS) * length
+    return SampleCost(
+        tiles=tiles,
+        seconds=tiles * math.prod(size) * seconds,
+        memory=round(math.prod(size) * per_point),
+        seconds_before=_SECONDS_TO_LEARN + _SECONDS_TO_LEARN_A_VALUE * learned,
+    )
+
+
+def _seconds_per_point(
+    group_pass: GroupPass,
+    size: tuple[int, ...],
+    patch: tuple[int, ...],
+    length: int,
+    n_vectors: float,
+) -> float:
+    """What a pass takes for each point of a tile of that size."""
+    places = [n - p + 1 for n, p in zip(size, patch, strict=True)]
+    pairs = math.prod(min(2 * r + 1, n) for r, n in zip(group_pass.reach, places, strict=True))
+    n_references = math.prod(-(-n // s) for n, s in zip(places, group_pass.step, strict=True))
+    per_reference = _SECONDS_PER_REFERENCE + _SECONDS_PER_PAIR * pairs
+    per_reference += _SECONDS_PER_MEMBER_VALUE * group_pass.size * length
+    per_point = _SECONDS_PER_POINT + _SECONDS_PER_PRODUCT * n_vectors * length
+    return per_point + per_reference * n_references / math.prod(size)
 
 
 def _numbers_of(basis: Basis) -> tuple[int, int, int]:

@@ -47,8 +47,6 @@ class QualityLevel:
         Share of the values of a patch: so many of the base filters are used, the leading ones.
     inpaint_rounds : int
         How often a guess at missing values is denoised.
-    seconds_per_megapoint : float
-        Time of one thread for a million points of an image, measured on a laptop's core.
     """
 
     summary: str
@@ -56,7 +54,6 @@ class QualityLevel:
     wiener: tuple[PassLevel, ...]
     basis_share: float
     inpaint_rounds: int
-    seconds_per_megapoint: float
 
 
 _NEAR = ((42,), (14, 14), (12, 5, 5))
@@ -71,7 +68,6 @@ LEVELS: dict[Quality, QualityLevel] = {
         wiener=(),
         basis_share=0.5,
         inpaint_rounds=8,
-        seconds_per_megapoint=0.6,
     ),
     "fast": QualityLevel(
         summary="a second pass, with the first one's result as a pilot",
@@ -79,7 +75,6 @@ LEVELS: dict[Quality, QualityLevel] = {
         wiener=(PassLevel((0.9, 0.9, 0.9), _NEAR, (32, 32, 64)),),
         basis_share=1.0,
         inpaint_rounds=8,
-        seconds_per_megapoint=1.6,
     ),
     "balanced": QualityLevel(
         summary="both passes over more, and larger, groups from farther around",
@@ -87,6 +82,5 @@ LEVELS: dict[Quality, QualityLevel] = {
         wiener=(PassLevel((0.6, 0.6, 0.65), _FAR, _LARGE),),
         basis_share=1.0,
         inpaint_rounds=14,
-        seconds_per_megapoint=4.5,
     ),
 }

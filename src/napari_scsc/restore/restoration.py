@@ -7,6 +7,7 @@ branch ends in the same place.
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -16,6 +17,7 @@ from napari_scsc.cancellation import Cancellation
 from napari_scsc.data.fingerprint import digest
 from napari_scsc.data.samples import ImageSamples, check_bank
 from napari_scsc.errors import Message
+from napari_scsc.groups import group_kernels
 from napari_scsc.learning.loop import learn_planned
 from napari_scsc.learning.options import LearnOptions
 from napari_scsc.learning.plan import plan_learning
@@ -24,6 +26,8 @@ from napari_scsc.model.threads import ThreadExecutor
 from napari_scsc.noise.find import find_noise, given_noise
 from napari_scsc.noise.model import Noise
 from napari_scsc.noise.working import WorkingValues, check_sigma
+from napari_scsc.restore import machine_speed
+from napari_scsc.restore.cost import estimate_reference_cost
 from napari_scsc.restore.methods import COPY, METHODS, Method, Task
 from napari_scsc.restore.options import RestoreOptions
 from napari_scsc.run.blending import lazy_result
@@ -218,6 +222,8 @@ def _restore(
         is_kept = task == "inpaint" and options.sigma is None
         return given_noise(samples, 0.0) if is_kept else find_noise(samples, options.sigma)
 
+    is_timed = group_kernels.is_ready() and not folder
+    start, paused = time.perf_counter(), cancellation.paused_seconds
     if folder:
         folder.begin()
     noise = folder.noise(find) if folder else find()
@@ -230,10 +236,26 @@ def _restore(
     )
     restorer: TileRestorer = yield from method.load(task)(restoration)
     written = yield from _write_result(restoration, restorer)
+    if is_timed and method is not COPY and not restoration.is_lazy:
+        seconds = time.perf_counter() - start - (cancellation.paused_seconds - paused)
+        _correct_speed(task, samples, options, seconds)
     remarks = restoration.remarks
     if written.n_doubtful:
         remarks.append(restorer.describe_doubtful(written.n_doubtful))
     yield Finished(written.result, noise, restorer.bank, tuple(remarks))
+
+
+def _correct_speed(
+    task: Task, samples: ImageSamples, options: RestoreOptions, seconds: float
+) -> None:
+    """The next promise of the time knows how long this one took."""
+    axes, quality, method = samples.axes, options.quality, options.method
+    expected = estimate_reference_cost(
+        samples.image.shape, axes, task, quality, method, options.n_threads
+    )
+    machine_speed.correct(
+        machine_speed.name_job(axes, task, quality, method), expected.seconds, seconds
+    )
 
 
 def _write_result(restoration: Restoration, restorer: TileRestorer) -> WritingResult:

@@ -23,6 +23,8 @@ import numpy as np
 import scipy.fft
 from numpy.typing import DTypeLike, NDArray
 
+from napari_scsc.cache import cache_folder
+
 _MAX_PLANNING_SECONDS = 2.0
 _planner = threading.Lock()  # FFTW's planner and its wisdom are global
 
@@ -115,7 +117,7 @@ def _find_plans(
     with _planner:
         wisdom_before = fftw().export_wisdom()
         try:
-            file = _cache_folder() / name
+            file = cache_folder() / name
             remembered = _import_wisdom(file)
             if not remembered:
                 file.unlink(missing_ok=True)  # damaged, if it is there
@@ -178,14 +180,6 @@ def _export_wisdom(file: Path) -> None:
     finally:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(temporary)
-
-
-def _cache_folder() -> Path:
-    if chosen := os.environ.get("NAPARI_SCSC_CACHE"):
-        return Path(chosen)
-    variable = "LOCALAPPDATA" if sys.platform == "win32" else "XDG_CACHE_HOME"
-    usual = os.environ.get(variable)
-    return (Path(usual) if usual else Path.home() / ".cache") / "napari-scsc"
 
 
 def spectrum_size(shape: tuple[int, ...]) -> int:

@@ -20,7 +20,6 @@ from napari_scsc.plugin.preferences import Preferences
 from napari_scsc.plugin.sections.form_widgets import Fold, Section, make_label, show_field
 from napari_scsc.plugin.wording import say
 from napari_scsc.restore.methods import Task as RestoreTask
-from napari_scsc.restore.options import count_cores
 from napari_scsc.restore.quality import Quality
 
 _WORDS: dict[Role, str] = {"shift": "slide", "joint": "span", "sample": "separate"}
@@ -175,7 +174,7 @@ class SourceSection(Section):
             return
         _, source = self.first()
         cost = find_cost(source, task, quality, method, wishes)
-        words = cost_words(cost, wishes.threads or count_cores())
+        words = cost_words(cost)
         self._about.setText(f"{describe(source)}\n{words}")
 
     @property

@@ -1,0 +1,123 @@
+"""How much longer work takes here than on the machine on which costs were measured.
+
+Measured once, by a short run, kept beside the caches, and corrected after each job: for all jobs,
+and for those of the same kind, whose cost may be misjudged by itself. What cannot be read or
+written is done without.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from napari_scsc.cache import cache_folder
+from napari_scsc.data.axes import Axes
+from napari_scsc.groups import group_kernels
+from napari_scsc.groups.denoiser import GroupDenoiser
+from napari_scsc.io.atomic_files import write_json
+from napari_scsc.model.basis import Basis
+from napari_scsc.model.general_banks import general_bank_for
+from napari_scsc.restore.methods import Task
+from napari_scsc.restore.passes import passes_for
+from napari_scsc.restore.quality import Quality
+
+_MACHINE = "machine"  # the entry of all jobs
+_REFERENCE_SECONDS = 0.050  # that the short run takes on that machine
+_SHORT_RUN_SIDE, _SHORT_RUNS = 192, 3
+_NEW_SHARE = 0.6  # of the last job in what is expected of the next
+_LIMITS = (0.02, 100.0)  # beyond which no machine is: something else went wrong
+_MIN_SECONDS = 0.05  # a job that is shorter says nothing
+_lock = threading.Lock()
+_factors: dict[str, float] | None = None  # as read from the file, once
+
+
+def name_job(axes: Axes, task: Task, quality: Quality, method: str) -> str:
+    """Jobs of one name are expected to be misjudged alike."""
+    n_shift = axes.roles.count("shift")
+    joint = " joint" if "joint" in axes.roles else ""
+    return f"{method} {task} {quality} {n_shift}{joint}"
+
+
+def factor_of(job: str) -> float:
+    """Seconds of such a job here, for a second there; 1 where nothing is known."""
+    factors = _load()
+    return factors.get(job, factors.get(_MACHINE, 1.0))
+
+
+def correct(job: str, reference_seconds: float, seconds: float) -> None:
+    """Learn from a job that took so long, and would have taken so long there."""
+    if min(reference_seconds, seconds) < _MIN_SECONDS:
+        return
+    ratio = min(max(seconds / reference_seconds, _LIMITS[0]), _LIMITS[1])
+    with _lock:
+        factors = dict(_load())
+        for name, share in ((_MACHINE, _NEW_SHARE / 2), (job, _NEW_SHARE)):
+            expected = factors.get(name, ratio)
+            factors[name] = expected * (ratio / expected) ** share
+        _save(factors)
+
+
+def measure() -> None:
+    """Do the short run, unless the machine is known already."""
+    if _MACHINE in _load():
+        return
+    group_kernels.warm_up()
+    bank = general_bank_for((), (_SHORT_RUN_SIDE,) * 2)
+    assert bank is not None
+    basis = Basis.of(bank)
+    sample = np.random.default_rng(0).standard_normal((1, _SHORT_RUN_SIDE, _SHORT_RUN_SIDE))
+    denoiser = GroupDenoiser(basis, passes_for(basis.patch, "fast"))
+    times = []
+    for _ in range(_SHORT_RUNS):
+        start = time.perf_counter()
+        denoiser.denoise(sample.astype(np.float32), 1.0)
+        times.append(time.perf_counter() - start)
+    with _lock:
+        _save({**_load(), _MACHINE: statistics.median(times) / _REFERENCE_SECONDS})
+
+
+def forget() -> None:
+    """Read the file again when it is needed."""
+    global _factors
+    _factors = None
+
+
+def _load() -> dict[str, float]:
+    global _factors
+    if _factors is None:
+        try:
+            _factors = _checked(json.loads(_file().read_text(encoding="utf-8")))
+        except (OSError, RuntimeError, ValueError):
+            _factors = {}
+    return _factors
+
+
+def _checked(found: Any) -> dict[str, float]:
+    if not isinstance(found, dict):
+        return {}
+    return {
+        str(name): float(value)
+        for name, value in found.items()
+        if isinstance(value, int | float) and _LIMITS[0] <= value <= _LIMITS[1]
+    }
+
+
+def _save(factors: dict[str, float]) -> None:
+    global _factors
+    _factors = factors
+    try:
+        file = _file()
+        file.parent.mkdir(parents=True, exist_ok=True)
+        write_json(file, factors)
+    except (OSError, RuntimeError):
+        pass  # known in this process only
+
+
+def _file() -> Path:
+    return cache_folder() / "speed.json"
