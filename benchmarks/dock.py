@@ -213,10 +213,10 @@ class _Starter:
 
 
 def warm_up():
-    from napari_scsc.groups import group_kernels
+    from napari_scsc.groups import compiling
 
     start = time.perf_counter()
-    group_kernels.warm_up()
+    compiling.warm_up()
     return time.perf_counter() - start
 
 

@@ -21,7 +21,7 @@ import zarr
 
 from benchmarks.timing import interleaved, median_ratio, seconds_of
 from napari_scsc import FilterBank, denoise, iter_learn, learn, samples
-from napari_scsc.groups import group_kernels
+from napari_scsc.groups import compiling
 
 _COMMAND = (sys.executable, "-m", "napari_scsc")
 _GB = 10**9
@@ -188,7 +188,7 @@ def _same(target, reference):
 
 def _speed(report, repeats, folder):
     """Two workers against one, and blocks against the plain call."""
-    group_kernels.warm_up()
+    compiling.warm_up()
     clean = samples.tissue((1280, 1280))
     noisy = (clean + np.random.default_rng(0).normal(0, 0.1, clean.shape)).astype(np.float32)
     bank = learn([noisy], kind="image", sigma=0.1)

@@ -134,9 +134,9 @@ def _restore(volume, bank, quality, path, n_workers):
 
 
 def _warm_up():
-    from napari_scsc.groups import group_kernels
+    from napari_scsc.groups import compiling
 
-    group_kernels.warm_up()
+    compiling.warm_up()
 
 
 def _report_costs(report, quality, one):

@@ -156,8 +156,8 @@ def test_second_ctrl_c_ends_it_at_once_and_loses_nothing(folder, many_blocks):
 # What is compiled is kept in files too, and must not be what fails.
 LIMITED = """
 import resource
-from napari_scsc.groups import group_kernels
-group_kernels.warm_up()
+from napari_scsc.groups import compiling
+compiling.warm_up()
 resource.setrlimit(resource.RLIMIT_FSIZE, (4000, 4000))
 """
 

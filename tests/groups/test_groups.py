@@ -13,7 +13,7 @@ from scipy import ndimage
 
 from napari_scsc import FilterBank, LatticeSCSC, inpaint, samples
 from napari_scsc.data.samples import open_samples
-from napari_scsc.groups import group_kernels
+from napari_scsc.groups import compiling, group_kernels
 from napari_scsc.groups.denoiser import GroupDenoiser, planes_of, reference_places
 from napari_scsc.groups.passes import GroupPass, Passes
 from napari_scsc.groups.patches import PatchGrid
@@ -184,7 +184,7 @@ def shrunk(kernel, *arguments, n_values, basis):
 
 
 @pytest.mark.parametrize("kernels", ["numba", "numpy"])
-@pytest.mark.parametrize("rank", [0, 1, 3])
+@pytest.mark.parametrize("rank", [0, 1, 3, 12, 25])
 def test_threshold_is_the_shrinkage_of_singular_values(rank, kernels, monkeypatch):
     """Beside a plain statement of the formula, with all singular values."""
     monkeypatch.setenv("NAPARI_SCSC_KERNELS", kernels)
@@ -218,9 +218,9 @@ def test_wiener_weighs_by_the_power_of_the_pilot_where_that_varies(kernels, monk
     rng = np.random.default_rng(0)
     n, n_base, sigma = 24, 30, 0.5
     basis = np.linalg.qr(rng.standard_normal((n_base, n_base)))[0].astype(np.float32)
-    pilot = (rng.standard_normal((n, 2)) * [9, 6]) @ np.linalg.qr(
-        rng.standard_normal((n_base, 2))
-    )[0].T
+    pilot = (rng.standard_normal((n, 2)) * [9, 6]) @ np.linalg.qr(rng.standard_normal((n_base, 2)))[
+        0
+    ].T
     pilot = (pilot + 4).astype(np.float32)
     noisy = pilot + sigma * rng.standard_normal(pilot.shape).astype(np.float32)
     found = shrunk(
@@ -457,13 +457,24 @@ def test_basis_of_one_mixture_is_narrow_already():
     assert basis.narrowed(np.zeros((1, 9, 9), np.float32), 1.0) is basis
 
 
-def test_leading_part_of_a_basis_keeps_the_constants():
-    basis = cosines(2, (4, 4))
-    half = basis.leading(0.5)
-    np.testing.assert_array_equal(half.vectors, basis.vectors[:16])
-    assert half.n_flat == 2
-    assert len(basis.leading(0.0).vectors) == 3
-    np.testing.assert_array_equal(basis.leading(1.0).vectors, basis.vectors)
+def test_weak_filters_are_left_out_and_half_of_them_stay():
+    y = noisy_tissue(0.1, (90, 90))[1]
+    bank = LatticeSCSC(None, (6, 6), sigma=0.1).fit([y]).bank
+    basis = Basis.of(bank)
+    powers = np.array(bank.info["powers"]) / 0.1**2
+    expected = 1 + max(int(np.ceil(len(powers) / 2)), np.count_nonzero(powers > 1.5))
+    assert expected < len(basis.vectors)
+    strong = basis.without_weak(bank)
+    np.testing.assert_array_equal(strong.vectors, basis.vectors[:expected])
+    clean = LatticeSCSC(None, (6, 6), sigma=1e-4).fit([y]).bank
+    assert len(Basis.of(clean).without_weak(clean).vectors) == 36
+
+
+@pytest.mark.parametrize("info", [{}, {"powers": "many"}, {"powers": [1.0], "arguments": None}])
+def test_filters_of_unknown_power_all_stay(info):
+    bank = FilterBank(random_bank().filters, info=info)
+    basis = Basis.of(bank)
+    assert basis.without_weak(bank) is basis
 
 
 def test_mixtures_find_the_rank_of_the_signal():
@@ -524,7 +535,7 @@ def test_compiling_ahead_compiles_what_the_passes_call():
     """Else the first tile would compile after all, while the user waits."""
     if group_kernels.get() is group_kernels._PLAIN:
         pytest.skip("numba is not there")
-    group_kernels.warm_up()
+    compiling.warm_up()
     compiled = [len(f.signatures) for f in vars(group_kernels.get()).values()]
     _, y = noisy_tissue(0.1, (20, 18))
     GroupDenoiser(cosines(1, (5, 5)), passes((5, 5))).denoise(y[None], 0.1)

@@ -8,7 +8,7 @@ from dock_tools import slow_down
 
 from napari_scsc import samples
 from napari_scsc.errors import message_of
-from napari_scsc.groups import group_kernels
+from napari_scsc.groups import compiling
 from napari_scsc.plugin.controller import Lane
 
 pytestmark = pytest.mark.screen
@@ -263,12 +263,12 @@ def test_dock_says_that_it_is_compiling(make_light_dock, monkeypatch):
     said = []
     say = dock.foot.say
     monkeypatch.setattr(dock.foot, "say", lambda text: (said.append(text), say(text)))
-    monkeypatch.setattr(group_kernels, "_started", [0.0])
+    monkeypatch.setattr(compiling, "_started", [0.0])
     dock.learn()
     assert dock.wait(20)
     assert any("compiling" in text for text in said)
     said.clear()
-    monkeypatch.setattr(group_kernels, "_started", [])
+    monkeypatch.setattr(compiling, "_started", [])
     dock.learn()
     assert dock.wait(20)
     assert said

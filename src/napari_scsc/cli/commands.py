@@ -176,14 +176,14 @@ def bench(n_jobs: int | None, as_json: bool) -> None:
 
     from napari_scsc import denoise, samples
     from napari_scsc.data import measures
-    from napari_scsc.groups import group_kernels
+    from napari_scsc.groups import compiling
 
     def tell(name: str, image: Any, seconds: float) -> None:
         psnr = measures.psnr(image, clean)
         facts = {"quality": name, "psnr": psnr, "seconds": seconds}
         say(facts, f"{name:9} {psnr:6.2f} dB {seconds:7.2f} s", as_json=as_json)
 
-    group_kernels.warm_up()
+    compiling.warm_up()
     clean = samples.tissue((512, 512))
     noisy = clean + np.random.default_rng(0).normal(0, 0.1, clean.shape).astype(np.float32)
     tell("noisy", noisy, 0.0)

@@ -11,7 +11,7 @@ import numpy as np
 from napari_scsc._types import Array
 
 FAINT_MEAN = 2.4  # standard errors, below which a coefficient of the mean of a group is dropped
-LANCZOS_STEPS = 16  # enough for what stands above the noise in a group of 32
+LANCZOS_STEPS = 16  # enough where no more than half as many directions stand above the noise
 NEGLIGIBLE_STEP = 1e-6  # of the trace: a next vector of Lanczos that is nothing but rounding
 ASSUMED_NOISE = 1.1  # of the true one, beside the power of a pilot, which has some noise too
 NEGLIGIBLE_ENERGY = 2.0  # in variances of the noise: what no patch of a pilot has is left out
@@ -64,9 +64,9 @@ def threshold(
     The shrinkage is the one that loses least for a low-rank matrix in white noise (Gavish and
     Donoho 2017); ``strength`` scales the noise level it assumes. The mean of the group is kept,
     but for coefficients that are no larger than its noise; the flat ones stay. Singular vectors are
-    found by ``LANCZOS_STEPS`` steps of Lanczos from a vector ``start``. Adds the weighted patches
-    to ``total``, which begins at the value ``first``, and the weights to ``weights``, where the
-    patches begin.
+    found by ``LANCZOS_STEPS`` steps of Lanczos from a vector ``start``, or by all steps. Adds the
+    weighted patches to ``total``, which begins at the value ``first``, and the weights to
+    ``weights``, where the patches begin.
     """
     size, n_base = groups.shape[1], len(basis)
     aspect = min(size, n_base) / max(size, n_base)
@@ -76,25 +76,35 @@ def threshold(
     x = x - mean
     faint = np.abs(mean) < FAINT_MEAN * sigma / np.sqrt(size)
     faint[..., :n_flat] = False
-    rows, tridiagonal = _lanczos(x @ x.swapaxes(1, 2), start)
-    energies, vectors = np.linalg.eigh(tridiagonal)
+    gram = x @ x.swapaxes(1, 2)
+    energies, left = _leading_eigenvectors(gram, start, min(LANCZOS_STEPS, size))
+    edge = (1 + np.sqrt(aspect)) ** 2
+    many = 2 * (energies > edge * noise).sum(axis=1) > energies.shape[1]
+    if many.any() and energies.shape[1] < size:  # so many that some were not met
+        missed = [(0, 0), (0, size - energies.shape[1])]
+        energies, left = np.pad(energies, missed), np.pad(left, [*missed, (0, 0)])
+        energies[many], left[many] = _leading_eigenvectors(gram[many], start, size)
     ratios = np.maximum(energies / noise, 0)
-    is_kept = ratios > (1 + np.sqrt(aspect)) ** 2
+    is_kept = ratios > edge
     square = np.where(is_kept, (ratios - aspect - 1) ** 2 - 4 * aspect, 0)
     factors = np.sqrt(square) / np.where(is_kept, ratios, 1)
-    left = vectors.swapaxes(1, 2) @ rows  # (groups, steps, members)
     estimate = (left * factors[..., None]).swapaxes(1, 2) @ (left @ x)
-    patches = (np.where(faint, 0, mean) + estimate).astype(np.float32) @ basis
     kept = 1 + np.square(factors).sum(axis=1)
+    # Beside such energies, single precision cannot tell those of the noise's size: all stays.
+    is_kept_whole = NEGLIGIBLE_STEP * np.trace(gram, axis1=1, axis2=2) > edge * noise
+    estimate[is_kept_whole], kept[is_kept_whole] = x[is_kept_whole], 1 + size
+    patches = (np.where(faint, 0, mean) + estimate).astype(np.float32) @ basis
     _put_back(
         patches, (1 / kept).astype(np.float32), groups, points, offsets, total, first, weights
     )
 
 
-def _lanczos(gram: Array, start: Array) -> tuple[Array, Array]:
-    """Rows (g, steps, n) in which matrices (g, n, n) are tridiagonal, and the latter."""
+def _leading_eigenvectors(gram: Array, start: Array, steps: int) -> tuple[Array, Array]:
+    """Eigenvalues (g, steps) and, about, eigenvectors (g, steps, n) of matrices (g, n, n).
+
+    The largest are right, the others are not. By Lanczos, from a vector.
+    """
     n = gram.shape[1]
-    steps = min(LANCZOS_STEPS, n)
     least = NEGLIGIBLE_STEP * np.trace(gram, axis1=1, axis2=2)
     rows = np.zeros((len(gram), steps, n), np.float32)
     tridiagonal = np.zeros((len(gram), steps, steps), np.float32)
@@ -113,7 +123,8 @@ def _lanczos(gram: Array, start: Array) -> tuple[Array, Array]:
             length[~going] = 0
             tridiagonal[:, step, step + 1] = tridiagonal[:, step + 1, step] = length
             rows[:, step + 1] = image / np.where(going, length, 1)[:, None] * going[:, None]
-    return rows, tridiagonal
+    energies, vectors = np.linalg.eigh(tridiagonal)
+    return energies, vectors.swapaxes(1, 2) @ rows
 
 
 def wiener(

@@ -11,6 +11,7 @@ from napari_scsc._types import Array
 from napari_scsc.model.bank import FilterBank
 from napari_scsc.model.lattice_patches import constant_filters
 
+_MIN_STRONG_POWER = 1.5  # of a filter, beside that of the noise
 _MIN_RELATIVE_STRENGTH = 1e-3  # of the strongest: what is fainter says nothing new
 
 
@@ -51,9 +52,19 @@ class Basis:
         vectors = np.vstack([constant_filters(len(mixtures), math.prod(bank.support)), lively])
         return cls(mixtures.astype(np.float32), bank.support, vectors.astype(np.float32))
 
-    def leading(self, share: float) -> Basis:
-        """The basis with its first vectors: at most that share of the values of a patch."""
-        count = max(self.n_flat + 1, round(share * self.vectors.shape[1]))
+    def without_weak(self, bank: FilterBank) -> Basis:
+        """The basis without those filters of its bank that hardly stand above the noise.
+
+        Half of them stay in any case, and all of a bank that does not tell their powers.
+        """
+        try:
+            powers = np.asarray(bank.info["powers"], float)
+            noise = float(bank.info["arguments"]["sigma"]) ** 2
+        except (KeyError, TypeError, ValueError):
+            return self
+        n_lively = len(self.vectors) - self.n_flat
+        strong = int(np.count_nonzero(powers > _MIN_STRONG_POWER * noise))
+        count = self.n_flat + max(math.ceil(n_lively / 2), strong)
         return replace(self, vectors=np.ascontiguousarray(self.vectors[:count]))
 
     def narrowed(self, sample: Array, sigma: float) -> Basis:

@@ -18,7 +18,7 @@ from napari_scsc import iter_denoise, iter_inpaint, samples
 from napari_scsc._types import Array
 from napari_scsc.data import rgb_pictures
 from napari_scsc.errors import PathExistsError
-from napari_scsc.groups import group_kernels
+from napari_scsc.groups import compiling
 from napari_scsc.model.updates import SampleUpdate
 from napari_scsc.run.updates import Finished, NoiseFound, TileLearned, Updates
 
@@ -108,7 +108,7 @@ def _take_screenshot(path: Path) -> None:
 def _without_window(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     print("Compiling the inner loops; only the first run takes some time for it", flush=True)
-    group_kernels.warm_up()
+    compiling.warm_up()
     rng = np.random.default_rng(0)
     clean = samples.tissue((320, 320))
 

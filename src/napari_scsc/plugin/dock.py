@@ -12,7 +12,7 @@ from napari.utils.notifications import show_info
 from qtpy.QtCore import QEvent, Qt, QTimer
 from qtpy.QtWidgets import QApplication, QFileDialog, QFrame, QScrollArea, QVBoxLayout, QWidget
 
-from napari_scsc.groups import group_kernels
+from napari_scsc.groups import compiling
 from napari_scsc.io.filenames import format_shape
 from napari_scsc.io.layers import bank_layer
 from napari_scsc.plugin import layers, preferences
@@ -348,7 +348,7 @@ def _get_ready() -> None:
 
 
 def _warm_up() -> None:
-    group_kernels.warm_up()
+    compiling.warm_up()
     machine_speed.measure()
 
 

@@ -13,7 +13,7 @@ from qtpy.QtCore import QObject
 from napari_scsc._types import Array, Region
 from napari_scsc.data.axes import Axes
 from napari_scsc.data.image import wrap_image
-from napari_scsc.groups import group_kernels
+from napari_scsc.groups import compiling
 from napari_scsc.plugin import layers, preferences
 from napari_scsc.plugin.bank_holder import BankHolder
 from napari_scsc.plugin.controller import Controller, Ending, Event, Lane, Request, Task
@@ -263,7 +263,7 @@ class TaskRunner(QObject):
         parts, update = self._parts, report.update
         parts.foot.show_progress(update.done)
         more = "" if seconds_left is None else f", about {seconds_left:.0f} s left"
-        if group_kernels.is_compiling():
+        if compiling.is_compiling():
             more = " (compiling, the first time on this machine: some 6 s)"
         if not self.controller.is_paused:  # what was on its way is shown, but not told
             parts.foot.say(update.message + more)

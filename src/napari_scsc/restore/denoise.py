@@ -104,7 +104,9 @@ class TileDenoiser(TileRestorer):
         memory: int | None = None,
     ) -> TileDenoiser:
         """What suits a bank and an image; ``sigma`` is in working values."""
-        basis = Basis.of(bank).leading(LEVELS[quality].basis_share)
+        basis = Basis.of(bank)
+        if LEVELS[quality].leaves_out_weak_filters:
+            basis = basis.without_weak(bank)
         passes = passes_for(basis.patch, quality)
         size, overlap = tile_shape(samples.shift, basis, passes, memory)
         takes = tile_memory(size, basis)

@@ -18,7 +18,7 @@ import numpy as np
 
 from napari_scsc.cache import cache_folder
 from napari_scsc.data.axes import Axes
-from napari_scsc.groups import group_kernels
+from napari_scsc.groups import compiling
 from napari_scsc.groups.denoiser import GroupDenoiser
 from napari_scsc.io.atomic_files import write_json
 from napari_scsc.model.basis import Basis
@@ -67,7 +67,7 @@ def measure() -> None:
     """Do the short run, unless the machine is known already."""
     if _MACHINE in _load():
         return
-    group_kernels.warm_up()
+    compiling.warm_up()
     bank = general_bank_for((), (_SHORT_RUN_SIDE,) * 2)
     assert bank is not None
     basis = Basis.of(bank)

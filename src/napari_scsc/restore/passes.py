@@ -15,11 +15,10 @@ from napari_scsc.restore.sample_cost import SampleCost, count_tiles_of
 
 MAX_TILE_MEMORY = 110_000_000  # bytes: larger tiles repeat little less at their borders
 # What a promise of the time is made of, all of it measured. Many joint values become about so many
-# mixtures, and so large a share of all possible filters is kept. Inpainting ends with little noise,
-# above which more stands: more mixtures, and more directions in which a group varies.
+# mixtures. Inpainting ends with little noise, above which more stands: more mixtures, and more
+# directions in which a group varies.
 _TYPICAL_MIXTURES: dict[Task, int] = {"denoise": 5, "inpaint": 14}
 _INPAINT_FACTOR = 1.3
-_FILTER_SHARE, _FILTER_SHARE_OF_JOINT = 0.9, 0.5
 _SECONDS_PER_PRODUCT = 4e-11  # of the values of a patch and of a filter
 _SECONDS_PER_POINT = 1.5e-7  # of a pass, whatever it does there
 _SECONDS_PER_PAIR, _SECONDS_PER_REFERENCE = 3.5e-9, 5e-6  # of matching
@@ -62,8 +61,8 @@ def cost(shift: tuple[int, ...], n_joint: int, task: Task, quality: Quality) -> 
     n_mixtures = min(n_joint, _TYPICAL_MIXTURES[task])
     patch = patch_shape(shift, n_mixtures, noisy=False)
     length = n_mixtures * math.prod(patch)
-    share = _FILTER_SHARE if n_mixtures == 1 else _FILTER_SHARE_OF_JOINT
-    n_vectors = min(share, LEVELS[quality].basis_share) * length
+    is_half = LEVELS[quality].leaves_out_weak_filters or n_mixtures > 1
+    n_vectors = (0.5 if is_half else 0.9) * length
     passes = passes_for(patch, quality)
     if task == "inpaint":
         passes = passes.nearby()

@@ -43,8 +43,8 @@ class QualityLevel:
         The first pass, which looks for groups in the noisy image.
     wiener : tuple of PassLevel
         Those that follow; the result of each is the pilot of the next.
-    basis_share : float
-        Share of the values of a patch: so many of the base filters are used, the leading ones.
+    leaves_out_weak_filters : bool
+        Whether base filters are left out that hardly stand above the noise.
     inpaint_rounds : int
         How often a guess at missing values is denoised.
     """
@@ -52,7 +52,7 @@ class QualityLevel:
     summary: str
     threshold: PassLevel
     wiener: tuple[PassLevel, ...]
-    basis_share: float
+    leaves_out_weak_filters: bool
     inpaint_rounds: int
 
 
@@ -66,21 +66,21 @@ LEVELS: dict[Quality, QualityLevel] = {
         summary="one pass over few groups of similar patches: for a look at a large volume",
         threshold=PassLevel((1.0, 1.0, 0.88), _NEAR, _SMALL),
         wiener=(),
-        basis_share=0.5,
+        leaves_out_weak_filters=True,
         inpaint_rounds=8,
     ),
     "fast": QualityLevel(
         summary="a second pass, with the first one's result as a pilot",
         threshold=PassLevel((1.0, 1.0, 0.88), _NEAR, _SMALL),
         wiener=(PassLevel((0.9, 0.9, 0.9), _NEAR, (32, 32, 64)),),
-        basis_share=1.0,
+        leaves_out_weak_filters=False,
         inpaint_rounds=8,
     ),
     "balanced": QualityLevel(
         summary="both passes over more, and larger, groups from farther around",
         threshold=PassLevel((0.7, 0.7, 0.7), _MIDDLE, _SMALL),
         wiener=(PassLevel((0.6, 0.6, 0.65), _FAR, _LARGE),),
-        basis_share=1.0,
+        leaves_out_weak_filters=False,
         inpaint_rounds=14,
     ),
 }

@@ -209,10 +209,11 @@ def _solve(inverse: Array, right: Array, out: Array) -> None:
 
 def compile_all(**functions: Callable[..., Any]) -> SimpleNamespace:
     """Compile with numba, where it is, to run without the interpreter's lock."""
-    return SimpleNamespace(**{name: _compile(function) for name, function in functions.items()})
+    return SimpleNamespace(**{name: compiled(function) for name, function in functions.items()})
 
 
-def _compile(function: Callable[..., Any]) -> Callable[..., Any]:
+def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile one function; a decorator."""
     if numba is None:
         return function
     # No "nnan" or "ninf": a NaN must stay a NaN, so that it is found and not hidden.
