@@ -130,7 +130,7 @@ def test_picture_is_filled_better_than_by_interpolation(holes, quality, gain):
         ("video", moving(8), 0, 3),
         ("stack", ndimage.gaussian_filter(moving(7), (1, 0, 0)), 0, 3),
         ("multispectral", bands(8), 1, 5),
-        ("light-field", views(), 2, 2),
+        ("light-field", views(), 2, 1),
     ],
 )
 def test_every_kind_is_filled_better_than_the_first_guess(kind, x, n_joint, gain):

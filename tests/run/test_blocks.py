@@ -51,8 +51,8 @@ def grid_of(image):
     noise = Noise(100.0, 0.0, 1e4, False, True, ())
     from napari_scsc import learn
 
-    bank = learn([image], kind="image", sigma=100)
-    restorer = TileDenoiser.of(bank, source, WorkingValues(source, noise), 0.05, "fast", 70_000_000)
+    bank = learn([image], kind="image")
+    restorer = TileDenoiser.of(bank, source, WorkingValues(source, noise), 0.05, "fast", 17_500_000)
     return BlockGrid.of(source, restorer)
 
 
