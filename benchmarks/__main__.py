@@ -16,9 +16,14 @@ from benchmarks.report import Report  # noqa: E402
 
 BENCHMARKS = {
     "roofline": "one code iteration against its lower bound",
+    "group_roofline": "the passes over groups against their lower bounds",
     "conv_speed": "one code iteration against SPORCO's",
     "scaling": "time and memory against K, R, P and N",
     "filters": "convolutional filters: learned from noise, and restoring alone (needs --data)",
+    "speed": "restoration beside bm3d and bm4d, in processor time (needs --data; long)",
+    "footprint": "memory, growth with the image, compiling, the first look",
+    "promise": "the time that is promised beside the time that it takes",
+    "qualities": "every quality on every development set (needs --data)",
     "denoise": "white noise on the ten images, beside bm3d and others (needs --data)",
     "inpaint": "missing pixels of the ten images and of a multispectral cube (needs --data)",
     "multidim": "white noise on a multispectral cube, a light field, a video (needs --data; long)",

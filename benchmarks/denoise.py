@@ -14,7 +14,7 @@ from benchmarks.preprocessing import grey
 from napari_scsc import denoise, learn
 
 _VARIANCES = (0.01, 0.1)
-_QUALITIES = ("fast", "balanced", "best")
+_QUALITIES = ("draft", "fast", "balanced")
 _PAPER = {"scsc-paper": 17.98, "ocsc-paper": 16.69}
 """What the paper reports at variance 0.1."""
 _TV_WEIGHT = {0.01: 0.8, 0.1: 1.0}
@@ -38,7 +38,7 @@ def run(report, *, data, quick):
                     "clean": clean,
                     "noisy": noisy,
                     "bm3d": results["bm3d"],
-                    "best": results["best"],
+                    "balanced": results["balanced"],
                 }
     for number, clean in enumerate(images):
         noisy, other = (_with_noise(i, _BANK_VARIANCE) for i in (clean, images[number - 1]))
@@ -110,16 +110,10 @@ def _sum_up(report):
 
 
 def _bars(report):
-    for variance, best_bar, balanced_bar in ((0.01, 0.1, -0.3), (0.1, 0.0, None)):
+    for variance in _VARIANCES:
         found = functools.partial(peers.mean, report.rows, "psnr", variance=variance)
-        bars = {"best": best_bar, "balanced": balanced_bar}
-        for quality, bar in bars.items():
-            if bar is not None:
-                gain = found(method=quality) - found(method="bm3d")
-                report.at_least(f"variance {variance}: {quality}, dB above bm3d", gain, bar)
-        for quality, bar in (("balanced", 1.0), ("fast", 0.2)):
-            ratio = peers.time_ratio(report.rows, quality, "bm3d", variance=variance)
-            report.at_most(f"variance {variance}: {quality}, time / bm3d's", ratio, bar)
+        gain = found(method="balanced") - found(method="bm3d")
+        report.at_least(f"variance {variance}: balanced, dB above bm3d", gain, 0.05)
     found = functools.partial(peers.mean, report.rows, "psnr", variance=_BANK_VARIANCE)
     for method in dict.fromkeys(r["method"] for r in report.rows if "bank" in r["method"]):
         lost = found(method="balanced") - found(method=method)

@@ -18,12 +18,12 @@ import numpy as np
 from skimage.restoration import estimate_sigma
 
 from benchmarks import peers
-from benchmarks.data import load_image
+from benchmarks.data import existing_path, load_image
 from napari_scsc import RestorationWarning, denoise, estimate_noise
 from napari_scsc.noise.anscombe import Anscombe
 
 _WIDE_FIELD = ("010_0", "031_2", "042_1", "077_2", "099_0")
-_QUALITIES = ("fast", "balanced", "best")
+_QUALITIES = ("draft", "fast", "balanced")
 _OURS = "balanced"
 _TOGETHER = "FMD, the stack together"  # not among the images that are judged
 _SHOWN = 160  # rows and columns of the pictures
@@ -49,16 +49,30 @@ def run(report, *, data, quick):
     _show(report, shown, _best_rival(report, "psnr"))
 
 
+def load_w2s(folder):
+    """Pairs (noisy, clean), float32 in the units of the files."""
+    return [_pair(folder, f"w2s_{name}", "tif") for name in _WIDE_FIELD]
+
+
+def load_fmd(folder):
+    """Pairs (noisy, clean) of the development images of FMD's test set."""
+    files = sorted(existing_path(folder, "fmd/raw").glob("*.png"))
+    names = [f"fmd/{part}/{file.name}" for file in files for part in ("raw", "gt")]
+    images = [load_image(folder, name).astype(np.float32) for name in names]
+    return list(zip(images[::2], images[1::2], strict=True))
+
+
+def _pair(folder, name, ending):
+    files = (f"microscopy/{name}_{part}.{ending}" for part in ("noisy", "clean"))
+    return tuple(load_image(folder, file).astype(np.float32) for file in files)
+
+
 def _load(folder):
     """Pairs (noisy, clean) of planes, and of the whole stack, float32 in the units of the files."""
-
-    def pair(name, ending):
-        files = (f"microscopy/{name}_{part}.{ending}" for part in ("noisy", "clean"))
-        return tuple(load_image(folder, file).astype(np.float32) for file in files)
-
-    pairs = {f"W2S {name}": pair(f"w2s_{name}", "tif") for name in _WIDE_FIELD}
-    pairs["FMD bpae"] = pair("fmd_bpae", "png")
-    stack = pair("fmd_stack", "tif")
+    w2s = zip(_WIDE_FIELD, load_w2s(folder), strict=True)
+    pairs = {f"W2S {name}": pair for name, pair in w2s}
+    pairs["FMD bpae"] = _pair(folder, "fmd_bpae", "png")
+    stack = _pair(folder, "fmd_stack", "tif")
     for plane in range(3):
         pairs[f"FMD stack {plane}"] = tuple(a[plane] for a in stack)
     return pairs, stack
@@ -124,11 +138,16 @@ def _matched(clean, result):
     return clean.mean() + contrast * (result - result.mean()), float(np.ptp(clean))
 
 
+def matched_psnr(clean, result):
+    """After the best match of brightness and contrast; the peak is the range of the clean image."""
+    matched, peak = _matched(clean, result)
+    return float(10 * np.log10(peak**2 / np.mean((matched - clean) ** 2)))
+
+
 def _scores(clean, result):
     matched, peak = _matched(clean, result)
-    error = np.mean((matched - clean) ** 2)
     return {
-        "psnr": float(10 * np.log10(peak**2 / error)),
+        "psnr": matched_psnr(clean, result),
         "ssim": peers.ssim(clean.astype(np.float64), matched, peak),
     }
 

@@ -40,7 +40,7 @@ class Case:
         return np.ascontiguousarray(crop.transpose(self.order) / peak, np.float32)
 
 
-_CASES = (
+CASES = (
     Case(
         kind="multispectral",
         file="multispectral/cloth_yxc.npz",
@@ -79,7 +79,7 @@ _CASES = (
 
 def run(report, *, data, quick):
     shown = {}
-    for case in _CASES:
+    for case in CASES:
         clean = case.load(data, quick)
         noise = np.random.default_rng(0).standard_normal(clean.shape).astype(np.float32)
         noisy = clean + np.float32(_SIGMA) * noise

@@ -46,10 +46,20 @@ def test_cost_is_known_before_a_job_starts(method, kind):
 
 def test_cost_grows_with_the_number_of_samples():
     axes = PRESETS["time-lapse"]
-    one, ten = (estimate_cost((n, 64, 64), axes, "denoise", "fast") for n in (1, 10))
-    assert ten.seconds == pytest.approx(10 * one.seconds)
+    one, two, ten = (estimate_cost((n, 64, 64), axes, "denoise", "fast") for n in (1, 2, 10))
+    # What comes before the first tile, the noise and the filters, comes once.
+    assert ten.seconds - one.seconds == pytest.approx(9 * (two.seconds - one.seconds))
+    assert ten.seconds > 3 * one.seconds / 2
     assert ten.tiles == 10 * one.tiles
     assert ten.memory == one.memory
+
+
+def test_threads_share_the_tiles_and_not_what_comes_before():
+    axes = PRESETS["image"]
+    one, two = (
+        estimate_cost((400, 400), axes, "denoise", "balanced", n_threads=n).seconds for n in (1, 2)
+    )
+    assert one / 2 < two < one
 
 
 @pytest.mark.parametrize("part", ["denoise", "inpaint", "cost"])

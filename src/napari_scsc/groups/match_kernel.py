@@ -10,6 +10,7 @@ from napari_scsc._types import Array
 from napari_scsc.model.solver.kernels import compiled
 
 _BLOCK = 16  # candidates that are looked at one by one only if the nearest of them is near enough
+_FAR = 0x7F800000  # the bits of infinity
 _KEYS_PER_MEMBER = 3  # candidates kept before all but the nearest are dropped
 
 
@@ -76,12 +77,15 @@ def match(planes: Array, references: Array, reach: Array, size: int) -> Array:
             own[r] = planes[z, y, r, x]
         keys[0] = 0  # the reference itself
         n: Any = np.int64(1)  # a plain 1 would compile _select for constants, too
-        limit = far
+        limit = np.int32(_FAR)
         for row in range((2 * reach[0] + 1) * height):
             i, j = z + _outwards(row // height), y + _outwards(row % height)
             if i < 0 or i >= n_z or j < 0 or j >= n_y:
                 continue
-            distances[:] = 0
+            for k in range(length):
+                distances[k] = 0
+            for k in range(length, len(distances)):
+                distances[k] = far
             candidates = planes[i, j]
             for r in range(0, n_planes, 4):
                 a, b = candidates[r, first:last], candidates[r + 1, first:last]
@@ -90,29 +94,25 @@ def match(planes: Array, references: Array, reach: Array, size: int) -> Array:
                     p, q = a[k] - own[r], b[k] - own[r + 1]
                     s, t = c[k] - own[r + 2], d[k] - own[r + 3]
                     distances[k] += (p * p + q * q) + (s * s + t * t)
-            distances[length:] = far
             if row == 0:
                 distances[x - first] = far
             met = row * width + first - x + reach[2] + 1
             for block in range(0, length, _BLOCK):
-                nearest = far
+                nearest = limit
                 for k in range(block, block + _BLOCK):
-                    nearest = distances[k] if distances[k] < nearest else nearest
+                    nearest = min(nearest, bits[k])
                 if nearest >= limit:
                     continue
                 for k in range(block, block + _BLOCK):
                     keys[n] = (np.int64(bits[k]) << 32) | (met + k)
-                    n += np.int64(distances[k] < limit)  # nothing that a processor must guess
+                    n += np.int64(bits[k] < limit)  # nothing that a processor must guess
                 if n >= full:
                     _select(keys, n, size)
                     n = size
                     farthest = keys[0]
                     for m in range(1, size):
                         farthest = max(farthest, keys[m])
-                    kept = bits[0]
-                    bits[0] = np.int32(farthest >> 32)
-                    limit = distances[0]
-                    bits[0] = kept
+                    limit = np.int32(farthest >> 32)
         _select(keys, n, size)
         _sort(keys, size)
         found[group, 0] = (z * n_y + y) * n_x + x
