@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from importlib.resources import files
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from qtpy.QtWidgets import QDoubleSpinBox, QRadioButton
 
 from napari_scsc import FilterBank, inpaint, learn
 from napari_scsc.data.axes import PRESETS
+from napari_scsc.plugin import preferences
 from napari_scsc.plugin.dock import Dock
 from napari_scsc.plugin.fields import REMEMBERED, Field
 from napari_scsc.plugin.sections.learn_section import PATCHES, SCSC
@@ -239,6 +241,16 @@ def test_preferences_reach_the_dock(our_settings, make_light_dock, tmp_path):
     dock.reset()
     assert dock.quality == "fast"
     assert dock.plots.rate == 7
+
+
+def test_preferred_quality_that_is_no_more_is_the_default(monkeypatch):
+    kept = SimpleNamespace(
+        threads=0, quality="best", plot_rate=12, results_folder="", large_result_mb=2000
+    )
+    monkeypatch.setattr(
+        preferences, "get_plugin_settings", lambda _: SimpleNamespace(restoration=kept)
+    )
+    assert preferences.read_preferences().quality == "balanced"
 
 
 def test_preferred_qualities_are_those_of_the_dock(make_light_dock):

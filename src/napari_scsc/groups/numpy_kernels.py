@@ -11,7 +11,7 @@ import numpy as np
 from napari_scsc._types import Array
 
 FAINT_MEAN = 2.4  # standard errors, below which a coefficient of the mean of a group is dropped
-LANCZOS_STEPS = 16  # enough where no more than half as many directions stand above the noise
+LANCZOS_STEPS = 16  # enough where no more than twelve directions stand above the noise
 NEGLIGIBLE_STEP = 1e-6  # of the trace: a next vector of Lanczos that is nothing but rounding
 ASSUMED_NOISE = 1.1  # of the true one, beside the power of a pilot, which has some noise too
 NEGLIGIBLE_ENERGY = 2.0  # in variances of the noise: what no patch of a pilot has is left out
@@ -79,7 +79,7 @@ def threshold(
     gram = x @ x.swapaxes(1, 2)
     energies, left = _leading_eigenvectors(gram, start, min(LANCZOS_STEPS, size))
     edge = (1 + np.sqrt(aspect)) ** 2
-    many = 2 * (energies > edge * noise).sum(axis=1) > energies.shape[1]
+    many = 4 * (energies > edge * noise).sum(axis=1) > 3 * energies.shape[1]
     if many.any() and energies.shape[1] < size:  # so many that some were not met
         missed = [(0, 0), (0, size - energies.shape[1])]
         energies, left = np.pad(energies, missed), np.pad(left, [*missed, (0, 0)])

@@ -227,7 +227,7 @@ def threshold(
             n_above = 0
             for a in range(n):
                 n_above += int(energies[a] > edge * noise)
-            if n < n_steps or n_steps == size or 2 * n_above <= n_steps:
+            if n < n_steps or n_steps == size or 4 * n_above <= 3 * n_steps:
                 break
             n_steps = size  # so many stand above the noise that some were not met
         n_kept, kept = np.int64(0), 1.0  # a plain 0 would compile _put_back for constants, too

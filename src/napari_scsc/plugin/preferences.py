@@ -11,6 +11,7 @@ from typing import Any
 from napari.settings import get_plugin_settings, get_settings
 
 from napari_scsc.io.atomic_files import write_atomically
+from napari_scsc.restore.quality import QUALITIES
 
 _PLUGIN = "napari-scsc"
 
@@ -54,9 +55,11 @@ def read_preferences() -> Preferences:
     except (KeyError, AttributeError):
         return _DEFAULTS
     folder = str(found.results_folder).strip()
+    # An earlier version may have kept one that is no more.
+    quality = str(found.quality) if found.quality in QUALITIES else _DEFAULTS.quality
     return Preferences(
         threads=int(found.threads) or None,
-        quality=str(found.quality),
+        quality=quality,
         plot_rate=float(found.plot_rate),
         results_folder=Path(folder).expanduser() if folder else None,
         large_result=int(found.large_result_mb) * 10**6,

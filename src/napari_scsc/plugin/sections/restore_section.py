@@ -63,7 +63,7 @@ class RestoreSection(Section):
             label="quality",
             choices=list(QUALITIES),
             value="balanced",
-            tooltip="What to spend: fast, balanced and best take about 1 : 3 : 8 in time.\n"
+            tooltip="What to spend: draft, fast and balanced take about 1 : 2 : 5 in time.\n"
             + "\n".join(f"{name}: {LEVELS[name].summary}" for name in QUALITIES),
         )
         self.sigma = make_number_field(
