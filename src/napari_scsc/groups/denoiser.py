@@ -13,12 +13,13 @@ from napari_scsc._types import Array
 from napari_scsc.cancellation import NEVER, Cancellation
 from napari_scsc.groups import group_kernels
 from napari_scsc.groups.passes import GroupPass, Passes
-from napari_scsc.groups.patches import PatchGrid
+from napari_scsc.groups.patches import Mapping, PatchGrid
 from napari_scsc.model.basis import Basis
 from napari_scsc.model.threads import single_threaded
 
 _PARTS_PER_PASS = 8  # a fixed number, so that the sums do not depend on threads
 _REFERENCES_BETWEEN_CHECKS = 200  # a twentieth of a second, where they take longest
+_LEAST_WEIGHT = np.float32(1e-3)  # no patch has less: what is less comes from rounding
 N_COMPARED = 24  # leading coefficients: in the others, noise tells patches apart
 # Where Lanczos begins: anything will do that no group is orthogonal to.
 _START = np.random.default_rng(0).standard_normal(1 << 10).astype(np.float32)
@@ -127,7 +128,7 @@ class GroupDenoiser:
         reach = np.minimum(_three(group_pass.reach, 0), np.array(places) - 1)
         # No more than there are in the window of a corner.
         size = min(group_pass.size, int(np.prod(reach + 1)))
-        planes = planes_of(like, places)
+        planes = planes_of(like, places, mapping=self._map)
 
         def average_part(part: Array) -> tuple[int, Array, Array]:
             pieces = np.array_split(part, -(-len(part) // _REFERENCES_BETWEEN_CHECKS))
@@ -151,8 +152,9 @@ class GroupDenoiser:
         self._cancellation.check()
         norm = grid.cover(weights.reshape(*grid.shift, grid.n_joint)[..., 0])
         sums = np.moveaxis(total.reshape(*grid.shift, grid.n_joint), -1, 0)
-        average = sums / np.where(norm > 0, norm, 1)
-        return np.asarray(np.where(norm > 0, average, sample), np.float32)
+        is_covered = norm > _LEAST_WEIGHT
+        average = sums / np.where(is_covered, norm, 1)
+        return np.where(is_covered, average, sample)
 
     def _references(
         self, places: tuple[int, ...], touched: Array | None, group_pass: GroupPass
@@ -171,14 +173,26 @@ def reference_places(places: tuple[int, ...], step: tuple[int, ...]) -> Array:
     return np.stack(np.meshgrid(*along, indexing="ij"), -1).reshape(-1, 3)
 
 
-def planes_of(coefficients: Array, places: tuple[int, ...], n_compared: int = N_COMPARED) -> Array:
+def planes_of(
+    coefficients: Array,
+    places: tuple[int, ...],
+    n_compared: int = N_COMPARED,
+    mapping: Mapping = map,
+) -> Array:
     """What patches are compared by: their first coefficients, as planes (z, y, P, x)."""
     n_compared = min(n_compared, coefficients.shape[1])
-    planes = np.empty((*places[:2], -(-n_compared // 4) * 4, places[2]), np.float32)
-    compared = coefficients[:, :n_compared].reshape(*places, n_compared)
-    planes[:, :, :n_compared] = compared.swapaxes(2, 3)
-    planes[:, :, n_compared:] = 0
-    return planes
+    n_rows, n_x = places[0] * places[1], places[2]
+    planes = np.empty((n_rows, -(-n_compared // 4) * 4, n_x), np.float32)
+    compared = coefficients[:, :n_compared].reshape(n_rows, n_x, n_compared)
+
+    def fill(rows: slice) -> None:
+        planes[rows, :n_compared] = compared[rows].swapaxes(1, 2)
+        planes[rows, n_compared:] = 0
+
+    step = -(-n_rows // _PARTS_PER_PASS)
+    for _ in mapping(fill, [slice(i, i + step) for i in range(0, n_rows, step)]):
+        pass
+    return planes.reshape(*places[:2], -1, n_x)
 
 
 def _three(lengths: Any, missing: int) -> tuple[int, ...]:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
+from scipy import ndimage
 
 from napari_scsc._types import Array
 
@@ -94,9 +95,8 @@ class PatchGrid:
         ``weights`` (*shift,) are those of patches that begin there.
         """
         for axis, length in enumerate(self.patch):
-            of_first = np.moveaxis(weights, axis, 0)
-            total = of_first.copy()
-            for offset in range(1, length):
-                total[offset:] += of_first[:-offset]
-            weights = np.moveaxis(total, 0, axis)
+            # The mean of the places whose patches reach a point: itself, and those before it.
+            weights = length * ndimage.uniform_filter1d(
+                weights, length, axis, mode="constant", origin=(length - 1) // 2
+            )
         return weights
