@@ -102,7 +102,7 @@ def noisy(shape=(160, 160)):
 
 def test_job_corrects_the_promise_of_the_next(file):
     compiling.warm_up()
-    denoise(noisy(), kind="image", quality="balanced", n_jobs=1)
+    denoise(noisy((320, 320)), kind="image", quality="balanced", n_jobs=1)
     assert "scsc denoise balanced 2" in json.loads(file.read_text())
 
 

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from napari_scsc.data.axes import PRESETS
-from napari_scsc.restore.cost import estimate_cost
+from napari_scsc.restore.cost import estimate_cost, estimate_reference_cost
 from napari_scsc.restore.methods import COPY, METHODS
 from napari_scsc.restore.passes import passes_for
 from napari_scsc.restore.quality import LEVELS, QUALITIES
@@ -37,10 +37,10 @@ def test_steps_of_a_quality(quality):
 def test_cost_is_known_before_a_job_starts(method, kind):
     axes = PRESETS[kind]
     shape = tuple(3 if role == "joint" else 40 for role in axes.roles)
-    costs = [estimate_cost(shape, axes, "denoise", q, method) for q in QUALITIES]
+    costs = [estimate_reference_cost(shape, axes, "denoise", q, method, 1) for q in QUALITIES]
     assert all(c.tiles >= 1 and c.seconds > 0 and c.memory > 0 for c in costs)
     assert [c.seconds for c in costs] == sorted(c.seconds for c in costs)
-    inpainting = estimate_cost(shape, axes, "inpaint", "balanced", method)
+    inpainting = estimate_reference_cost(shape, axes, "inpaint", "balanced", method, 1)
     assert inpainting.seconds >= costs[2].seconds
 
 

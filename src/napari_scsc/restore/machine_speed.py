@@ -32,7 +32,7 @@ _REFERENCE_SECONDS = 0.050  # that the short run takes on that machine
 _SHORT_RUN_SIDE, _SHORT_RUNS = 192, 3
 _NEW_SHARE = 0.6  # of the last job in what is expected of the next
 _LIMITS = (0.02, 100.0)  # beyond which no machine is: something else went wrong
-_MIN_SECONDS = 0.05  # a job that is shorter says nothing
+_MIN_SECONDS = 0.2  # a job that is shorter says nothing of longer ones
 _lock = threading.Lock()
 _factors: dict[str, float] | None = None  # as read from the file, once
 
