@@ -46,30 +46,25 @@ class GroupDenoiser:
         self._cancellation = cancellation
         self._kernels = group_kernels.get()
 
-    def denoise(
-        self, sample: Array, sigma: float, wanted: Array | None = None, pilot: Array | None = None
-    ) -> Array:
+    def denoise(self, sample: Array, sigma: float, wanted: Array | None = None) -> Array:
         """Take white noise of level ``sigma`` away; each patch of the result lies in the basis.
 
         ``wanted`` (*shift,) says where the result matters; elsewhere it may be the sample itself.
-        A ``pilot`` (C, *shift) takes the place of the thresholding pass.
         """
-        *_, result = self.estimates(sample, sigma, wanted, pilot)
+        *_, result = self.estimates(sample, sigma, wanted)
         return result
 
     def estimates(
-        self, sample: Array, sigma: float, wanted: Array | None = None, pilot: Array | None = None
+        self, sample: Array, sigma: float, wanted: Array | None = None
     ) -> Iterator[Array]:
         """What ``denoise`` has after each pass; the last one is its result."""
         grid = PatchGrid(len(sample), sample.shape[1:], self._basis.patch)
         touched = None if wanted is None else grid.touching(wanted)
         # All passes use the same memory: new one is slow.
         room = np.empty((math.prod(grid.places), len(self._basis.vectors)), np.float32)
-        estimate = pilot
-        if estimate is None:
-            with single_threaded():
-                estimate = self._threshold(grid, sample, touched, sigma, room)
-            yield estimate
+        with single_threaded():
+            estimate = self._threshold(grid, sample, touched, sigma, room)
+        yield estimate
         for group_pass in self._passes.wiener:
             with single_threaded():
                 estimate = self._wiener(grid, sample, touched, group_pass, estimate, sigma, room)

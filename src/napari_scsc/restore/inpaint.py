@@ -216,47 +216,32 @@ def _rounds(
         # What a patch that touches a missing value is compared with lies no farther away.
         around = tuple(r + 2 * p for r, p in zip(passes.reach, basis.patch, strict=True))
         boxes = list(surrounding_boxes(np.asarray(~known.all(axis=0)), around))
-    rounds = []
-    for box in boxes:
+
+    def rounds_of(box: Region) -> Iterator[Array]:
         inside = (slice(None), *box)
-        parts = (values[inside], known[inside], guess[inside], far[box])
-        rounds.append(_rounds_of_box(*parts, basis, passes, levels, noise, executor, cancellation))
+        own_values, own_known, own_guess = values[inside], known[inside], guess[inside]
+        fixed = far[box] & np.ones(own_known.shape, bool)
+        wanted = None if noise > 0 else np.asarray(~own_known.all(axis=0))
+        x = own_guess
+        for number, level in enumerate(levels):
+            narrow = basis.narrowed(x, level)
+            denoiser = GroupDenoiser(narrow, passes, executor, cancellation)
+            found = narrow.back(denoiser.denoise(narrow.project(x), level, wanted))
+            last = number == len(levels) - 1
+            moved = found if last else x + _RELAXATION * (found - x)
+            if fixed.any():
+                moved = smooth_fill(moved, ~fixed) if last else np.where(fixed, own_guess, moved)
+            if not (last and noise > 0):
+                moved = np.where(own_known, own_values, moved)
+            x = moved.astype(np.float32)
+            yield x
+
     estimate = guess.copy()
-    for parts_of_round in zip(*rounds, strict=True):
-        for box, part in zip(boxes, parts_of_round, strict=True):
+    for parts in zip(*map(rounds_of, boxes), strict=True):
+        for box, part in zip(boxes, parts, strict=True):
             is_new = ~known[(slice(None), *box)] if noise == 0 else True
             np.copyto(estimate[(slice(None), *box)], part, where=is_new)
         yield estimate.copy()
-
-
-def _rounds_of_box(
-    values: Array,
-    known: Array,
-    guess: Array,
-    far: Array,
-    basis: Basis,
-    passes: Passes,
-    levels: Array,
-    noise: float,
-    executor: Executor | None,
-    cancellation: Cancellation,
-) -> Iterator[Array]:
-    x = guess
-    fixed = far & np.ones(known.shape, bool)
-    wanted = None if noise > 0 else np.asarray(~known.all(axis=0))
-    for number, level in enumerate(levels):
-        narrow = basis.narrowed(x, level)
-        denoiser = GroupDenoiser(narrow, passes, executor, cancellation)
-        estimate = narrow.back(denoiser.denoise(narrow.project(x), level, wanted))
-        last = number == len(levels) - 1
-        moved = estimate if last else x + _RELAXATION * (estimate - x)
-        if fixed.any():
-            moved = smooth_fill(moved, ~fixed) if last else np.where(fixed, guess, moved)
-        if last and noise > 0:
-            yield moved
-            return
-        x = np.where(known, values, moved).astype(np.float32)
-        yield x
 
 
 def _read_tiles_with_something_known(
