@@ -462,7 +462,7 @@ def test_weak_filters_are_left_out_and_half_of_them_stay():
     bank = LatticeSCSC(None, (6, 6), sigma=0.1).fit([y]).bank
     basis = Basis.of(bank)
     powers = np.array(bank.info["powers"]) / 0.1**2
-    expected = 1 + max(int(np.ceil(len(powers) / 2)), np.count_nonzero(powers > 1.5))
+    expected = 1 + max(int(np.ceil(len(powers) / 2)), np.count_nonzero(powers > 3))
     assert expected < len(basis.vectors)
     strong = basis.without_weak(bank)
     np.testing.assert_array_equal(strong.vectors, basis.vectors[:expected])

@@ -11,7 +11,7 @@ from napari_scsc._types import Array
 from napari_scsc.model.bank import FilterBank
 from napari_scsc.model.lattice_patches import constant_filters
 
-_MIN_STRONG_POWER = 1.5  # of a filter, beside that of the noise
+_MIN_STRONG_POWER = 3.0  # of a filter, beside that of the noise
 _MIN_RELATIVE_STRENGTH = 1e-3  # of the strongest: what is fainter says nothing new
 
 

@@ -64,7 +64,7 @@ _SMALL, _LARGE = (32, 32, 32), (64, 64, 64)
 LEVELS: dict[Quality, QualityLevel] = {
     "draft": QualityLevel(
         summary="one pass over few groups of similar patches: for a look at a large volume",
-        threshold=PassLevel((1.0, 1.0, 0.88), _NEAR, _SMALL),
+        threshold=PassLevel((1.0, 1.0, 0.88), _NEAR, (24, 24, 32)),
         wiener=(),
         leaves_out_weak_filters=True,
         inpaint_rounds=8,
@@ -72,7 +72,7 @@ LEVELS: dict[Quality, QualityLevel] = {
     "fast": QualityLevel(
         summary="a second pass, with the first one's result as a pilot",
         threshold=PassLevel((1.0, 1.0, 0.88), _NEAR, _SMALL),
-        wiener=(PassLevel((0.9, 0.9, 0.9), _NEAR, (32, 32, 64)),),
+        wiener=(PassLevel((0.94, 0.94, 0.9), _NEAR, (32, 32, 64)),),
         leaves_out_weak_filters=False,
         inpaint_rounds=8,
     ),
