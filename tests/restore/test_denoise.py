@@ -120,7 +120,7 @@ def test_more_effort_is_better():
     draft, fast, balanced = (
         psnr(denoise_alone(y, sigma=0.1, quality=q), x) for q in ("draft", "fast", "balanced")
     )
-    assert fast > draft + 0.3
+    assert fast > draft + 0.2
     assert balanced > fast + 0.03
 
 

@@ -49,7 +49,7 @@ def test_cost_grows_with_the_number_of_samples():
     one, two, ten = (estimate_cost((n, 64, 64), axes, "denoise", "fast") for n in (1, 2, 10))
     # What comes before the first tile, the noise and the filters, comes once.
     assert ten.seconds - one.seconds == pytest.approx(9 * (two.seconds - one.seconds))
-    assert ten.seconds > 3 * one.seconds / 2
+    assert ten.seconds > 1.2 * one.seconds
     assert ten.tiles == 10 * one.tiles
     assert ten.memory == one.memory
 
