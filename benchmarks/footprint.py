@@ -18,9 +18,9 @@ from napari_scsc.groups import compiling
 import napari_scsc.restore.denoise, napari_scsc.learning.loop
 """
 _COMPILE = """
-start = time.perf_counter()
+start = time.process_time()
 compiling.warm_up()
-print(json.dumps(time.perf_counter() - start))
+print(json.dumps(time.process_time() - start))
 """
 _FIRST_LOOK = """
 image = np.random.default_rng(0).normal(0, 0.1, (512, 512)) + samples.tissue((512, 512))
