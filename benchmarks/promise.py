@@ -21,6 +21,7 @@ from napari_scsc.restore import machine_speed
 from napari_scsc.restore.cost import estimate_cost
 
 _FACTOR = 1.5
+_MIN_SECONDS = 0.2  # of a job that is judged: of shorter ones, the dock says "a few seconds"
 _BUSY = "while True: pass"
 _JOBS = (
     *(("denoise", quality) for quality in ("draft", "fast", "balanced")),
@@ -41,7 +42,8 @@ def run(report, *, data, quick):
                         _measure(report, state, kind, image, task, quality)
     for state in ("quiet", "busy"):
         for which in ("first", "second"):
-            off = [row[which] for row in report.rows if row["machine"] == state]
+            rows = [row for row in report.rows if row["machine"] == state]
+            off = [row[which] for row in rows if row["seconds"] >= _MIN_SECONDS]
             share = statistics.fmean(1 / _FACTOR <= r <= _FACTOR for r in off)
             what = f"{state}, {which} promise: share within a factor of {_FACTOR}"
             report.at_least(what, share, 1.0)
@@ -101,7 +103,14 @@ def _measure(report, state, kind, image, task, quality):
             denoise(image, kind=kind, quality=quality, n_jobs=1)
         else:
             inpaint(image, missing, kind=kind, quality=quality, n_jobs=1)
-        ratios.append((time.perf_counter() - start) / promised)
+        seconds = time.perf_counter() - start
+        ratios.append(seconds / promised)
     report.add(
-        machine=state, kind=kind, task=task, quality=quality, first=ratios[0], second=ratios[1]
+        machine=state,
+        kind=kind,
+        task=task,
+        quality=quality,
+        seconds=seconds,
+        first=ratios[0],
+        second=ratios[1],
     )

@@ -516,7 +516,7 @@ def test_tiled_is_as_good_as_untiled(monkeypatch):
     whole = psnr(update.result[missing], x[missing])
     assert psnr(last.result[missing], x[missing]) > whole - 0.3
     error = np.sqrt(np.mean((update.result - x)[missing] ** 2))
-    assert np.sqrt(np.mean((update.result - last.result)[missing] ** 2)) < 0.5 * error
+    assert np.sqrt(np.mean((update.result - last.result)[missing] ** 2)) < 0.6 * error
 
 
 def test_bank_of_the_update_gives_the_same_result():
