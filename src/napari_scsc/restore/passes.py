@@ -24,6 +24,7 @@ _SECONDS_PER_POINT = 1.5e-7  # of a pass, whatever it does there
 _SECONDS_PER_PAIR, _SECONDS_PER_REFERENCE = 3.5e-9, 5e-6  # of matching
 _SECONDS_PER_MEMBER_VALUE = 9e-9  # of a group
 _SECONDS_PER_READ_VALUE = 3e-8
+_SECONDS_TO_BEGIN = 0.01
 _SECONDS_TO_LEARN_A_VALUE = 6e-9  # of all patches that are looked at
 _SECONDS_OF_NOISE_A_POINT, _SECONDS_OF_NOISE_A_VALUE = 1e-6, 1e-7  # to find its level
 _MAX_LEARNED_POINTS = AUTO_TILES * MAX_TILE_POINTS
@@ -84,7 +85,7 @@ def cost(shift: tuple[int, ...], n_joint: int, task: Task, quality: Quality) -> 
         tiles=tiles,
         seconds=tiles * math.prod(size) * seconds,
         memory=round(math.prod(size) * per_point),
-        seconds_before=0.01 + looked_at * before,
+        seconds_before=_SECONDS_TO_BEGIN + looked_at * before,
     )
 
 
