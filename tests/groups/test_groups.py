@@ -4,6 +4,7 @@ import pickle
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -328,6 +329,23 @@ def test_samples_hardly_larger_than_a_patch_are_denoised(shift):
     result = GroupDenoiser(cosines(1, (8, 8)), passes((8, 8))).denoise(y, 0.1)
     assert np.isfinite(result).all()
     assert psnr(result, x) > psnr(y, x) + 2
+
+
+def test_lanczos_begins_with_a_vector_of_length_one_in_groups_that_are_smaller_than_asked_for():
+    y = np.random.default_rng(0).standard_normal((1, 9, 9)).astype(np.float32)
+    denoiser = GroupDenoiser(cosines(1, (8, 8)), passes((8, 8), (16,)))
+    seen = []
+
+    def threshold(coefficients, groups, *rest):
+        seen.append((groups.shape[1], rest[4]))
+        kernels.threshold(coefficients, groups, *rest)
+
+    kernels = denoiser._kernels
+    denoiser._kernels = SimpleNamespace(match=kernels.match, threshold=threshold)
+    denoiser.denoise(y, 1.0)
+    for size, start in seen:
+        assert size == len(start) == 4
+        assert np.linalg.norm(start) == pytest.approx(1)
 
 
 @pytest.mark.parametrize("n_workers", [1, 2, 3])

@@ -169,8 +169,8 @@ def demo(out: str, headless: bool) -> None:
     demonstration.run(Path(out), headless=headless, overwrite=False)
 
 
-# Of ``bench`` on one core of the machine on which costs were measured.
-_REFERENCE_SECONDS = {"draft": 0.23, "fast": 0.38, "balanced": 0.83}
+# Of ``bench --jobs 1`` on the machine on which costs were measured: medians of three runs.
+_REFERENCE_SECONDS = {"draft": 0.21, "fast": 0.50, "balanced": 0.79}
 
 
 @main.command(params=BENCH)

@@ -75,10 +75,10 @@ class GroupDenoiser:
     ) -> Array:
         basis, passes = self._basis, self._passes
         noisy = grid.express(sample, basis.vectors, self._map, room)
-        size = passes.threshold.size
-        start = _START[:size] / np.linalg.norm(_START[:size])
 
         def put_back(members: Array, total: Array, first: int, weights: Array) -> None:
+            size = members.shape[1]  # a small sample has smaller groups than asked for
+            start = _START[:size] / np.linalg.norm(_START[:size])
             self._kernels.threshold(
                 noisy, members, sigma, passes.strength, basis.vectors, basis.n_flat, start,
                 grid.points, grid.offsets, total, first, weights,

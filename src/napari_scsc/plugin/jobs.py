@@ -85,7 +85,7 @@ class PausableCancellation(Cancellation):
     def hold(self, held: bool) -> None:
         """Make every later ``check`` wait, or let all of them go on."""
         if held and not self.is_cancelled:
-            self._held_at = time.monotonic()
+            self._held_at = self._held_at or time.monotonic()
             self._go.clear()
         else:
             self._paused_seconds, self._held_at = self.paused_seconds, None
