@@ -78,22 +78,31 @@ def _mosaic(report, images, repeats, quick):
     clean = images[0] if quick else _tiled(images, 2)
     noisy = _noisy(clean)
     for quality in _QUALITIES:
-        ratio, ours, theirs, result, other = _ratio(
+        ratio = _beside(
+            report,
+            f"{len(clean)} x {len(clean)}, {quality}",
+            clean,
             lambda quality=quality: _ours(noisy, quality),
-            lambda: peers.bm3d(noisy, _SIGMA),
+            ("bm3d", lambda: peers.bm3d(noisy, _SIGMA)),
             repeats,
-        )
-        report.add(
-            what=f"{len(clean)} x {len(clean)}, {quality}",
-            seconds=ours,
-            peer="bm3d",
-            peer_seconds=theirs,
-            ratio=ratio,
-            psnr=float(psnr(clean, result)),
-            peer_psnr=float(psnr(clean, other)),
         )
         if quality in _TO_BM3D:
             report.at_most(f"{quality}: time / bm3d's", ratio, _TO_BM3D[quality])
+
+
+def _beside(report, what, clean, work, peer, repeats):
+    """Add a row for ours beside a peer, (name, work), and return the ratio of their times."""
+    ratio, ours, theirs, result, other = _ratio(work, peer[1], repeats)
+    report.add(
+        what=what,
+        seconds=ours,
+        peer=peer[0],
+        peer_seconds=theirs,
+        ratio=ratio,
+        psnr=float(psnr(clean, result)),
+        peer_psnr=float(psnr(clean, other.reshape(clean.shape))),
+    )
+    return ratio
 
 
 def _draft(report, images, repeats):
@@ -156,17 +165,13 @@ def _volumes(folder, quick):
 def _volume(report, kind, clean, repeats):
     noisy = _noisy(clean)
     volume = noisy.reshape(-1, *noisy.shape[-2:])
-    ratio, ours, theirs, result, other = _ratio(
-        lambda: _ours(noisy, "balanced", kind), lambda: peers.bm4d(volume, _SIGMA), repeats
-    )
-    report.add(
-        what=f"{kind} {' x '.join(map(str, clean.shape))}, balanced",
-        seconds=ours,
-        peer="bm4d",
-        peer_seconds=theirs,
-        ratio=ratio,
-        psnr=float(psnr(clean, result)),
-        peer_psnr=float(psnr(clean, other.reshape(clean.shape))),
+    ratio = _beside(
+        report,
+        f"{kind} {' x '.join(map(str, clean.shape))}, balanced",
+        clean,
+        lambda: _ours(noisy, "balanced", kind),
+        ("bm4d", lambda: peers.bm4d(volume, _SIGMA)),
+        repeats,
     )
     report.at_most(f"{kind}, balanced: time / bm4d's", ratio, _TO_BM4D[kind])
 
