@@ -87,7 +87,18 @@ class ImageSamples:
 
     def indices(self) -> list[tuple[int, ...]]:
         """The indices of the samples along the sample axes: one empty index if there are none."""
-        return list(np.ndindex(*self._lengths("sample")))
+        return list(np.ndindex(*self.sample_lengths))
+
+    @property
+    def sample_lengths(self) -> tuple[int, ...]:
+        """Lengths of the sample axes."""
+        return self._lengths("sample")
+
+    def only(self, index: tuple[int, ...]) -> ImageSamples:
+        """One of the samples, as an image of its own of the same axes."""
+        region = self.region(index, tuple(slice(0, n) for n in self.shift))
+        missing = None if self.image.missing is None else self.image.missing.read(region)
+        return ImageSamples(wrap_image(self.image.part(region), missing), self.axes, self.range)
 
     def region(self, index: tuple[int, ...], part: Region) -> Region:
         """Where a part of a sample lies in the image, in the image's own order of axes."""

@@ -68,6 +68,8 @@ class LearningValues:
     def __call__(self, tile: Array) -> Array:
         """A tile (C, *shift) in learning values, float32."""
         values = self.working.to_work(np.ma.getdata(tile))
+        if is_complete(tile):
+            values = self.working.whiten(values)
         return values if self.factor == 1 else values * np.float32(self.factor)
 
 

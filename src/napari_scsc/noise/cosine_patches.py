@@ -14,11 +14,13 @@ from napari_scsc.noise.cosines import cosine_basis
 MIN_PATCHES = 40
 """Flat patches below which nothing can be said."""
 
+MAX_PATCHES = 80_000
+"""Patches that are looked at, however large the data are."""
+
 # Speeds, from 0 (constant) to 1, from which on cosines tell texture, or noise. Those slower than
 # the first also hold shading, which does no harm.
 SLOW, MIDDLING, FAST, FASTEST = 0.14, 0.42, 0.64, 0.78
 
-_MAX_PATCHES = 80_000  # looked at, however large the data are
 _PATCH_SIDE = 8  # pixels along a side of a patch in a plane
 _LINE_LENGTH = 16  # pixels of a patch in a line
 
@@ -36,10 +38,12 @@ class CosinePatches(NamedTuple):
     constant: float  # share of the places where all pixels have the same value
 
 
-def cut_cosine_patches(planes: list[Array], masks: list[Array]) -> CosinePatches | None:
+def cut_cosine_patches(
+    planes: list[Array], masks: list[Array], most: int = MAX_PATCHES
+) -> CosinePatches | None:
     """CosinePatches at places spread over all planes; None if there are too few of them.
 
-    No pixel of a patch lies where its mask is False.
+    No pixel of a patch lies where its mask is False. There are ``most`` of them, or hardly more.
     """
     shape: tuple[int, int] = (_PATCH_SIDE, _PATCH_SIDE)
     if all(min(plane.shape) < _PATCH_SIDE for plane in planes):
@@ -55,7 +59,7 @@ def cut_cosine_patches(planes: list[Array], masks: list[Array]) -> CosinePatches
     covered = sum(len(places) for _, places in usable)
     if covered < MIN_PATCHES:
         return None
-    pixels = _read_patches(usable, covered, shape)
+    pixels = _read_patches(usable, covered, shape, most)
     # A patch of one single value is no measurement: padding, a blind spot, or noise below the
     # quantisation.
     lively = pixels.max(axis=1) > pixels.min(axis=1)
@@ -78,13 +82,13 @@ def cut_cosine_patches(planes: list[Array], masks: list[Array]) -> CosinePatches
 
 
 def _read_patches(
-    usable: list[tuple[Array, Array]], n_places: int, shape: tuple[int, int]
+    usable: list[tuple[Array, Array]], n_places: int, shape: tuple[int, int], most: int
 ) -> Array:
     """The pixels (n, M) of patches at some of the places of each plane, all alike often."""
     rng = np.random.default_rng(0)
     cut = []
     for plane, places in usable:
-        quota = math.ceil(_MAX_PATCHES * len(places) / n_places)
+        quota = math.ceil(most * len(places) / n_places)
         if len(places) > quota:
             places = np.sort(rng.choice(places, quota, replace=False))
         windows = sliding_window_view(plane, shape)

@@ -11,26 +11,40 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from napari_scsc._types import Array
 from napari_scsc.errors import Message
 from napari_scsc.noise import remarks
-from napari_scsc.noise.cosine_patches import CosinePatches, cut_cosine_patches
-from napari_scsc.noise.level import find_flat_patches, fit_variance_line, measure_bands
-from napari_scsc.noise.model import Noise
+from napari_scsc.noise.correlation import Correlation, find_correlation
+from napari_scsc.noise.cosine_patches import MAX_PATCHES, CosinePatches, cut_cosine_patches
+from napari_scsc.noise.level import (
+    FlatPatches,
+    find_flat_patches,
+    fit_variance_line,
+    measure_bands,
+)
+from napari_scsc.noise.model import Noise, rounded_rows
 from napari_scsc.noise.planes import PlaneValues, guess_sigma, prepare_planes
 from napari_scsc.noise.spectrum import measure_spectrum
+from napari_scsc.noise.stripes import stripe_level
 
 _ROUNDING_POWER = 1e-12  # of rounding errors, relative to the power of the data
 _MIN_STEPS = 0.6  # between values, that sigma is wide where noise is recorded faithfully
 _MANY_PATCHES, _FEW_PATCHES = 400, 30  # counted without overlaps
 _MIN_FLAT_SHARE, _MIN_FLAT_PATCHES = 0.02, 5  # where noise and texture can be told apart
 _CLIPPED_SHARE_TOLD, _CLIPPED_SHARE_UNSURE = 0.01, 0.1
+_MIN_CORRELATED_PATCHES = 40  # flat ones, that are enough to know how alike neighbours are
 
 
-def estimate_from_planes(planes: Sequence[Array], known: Sequence[Array] | None = None) -> Noise:
+def estimate_from_planes(
+    planes: Sequence[Array],
+    known: Sequence[Array] | None = None,
+    *,
+    most: int = MAX_PATCHES,
+) -> Noise:
     """Estimate the noise of planes, or lines, that were measured in the same way.
 
     Parameters
@@ -40,6 +54,8 @@ def estimate_from_planes(planes: Sequence[Array], known: Sequence[Array] | None 
     known : sequence of bool arrays, optional
         True where a pixel was measured, in the shapes of the planes. Values that are not finite
         count as not measured.
+    most : int
+        Patches that are looked at.
 
     Returns
     -------
@@ -49,9 +65,9 @@ def estimate_from_planes(planes: Sequence[Array], known: Sequence[Array] | None 
     values = prepare_planes(planes, known)
     if values is None:
         return _unknown_noise(remarks.CONSTANT)
-    patches = cut_cosine_patches(values.planes, values.usable)
+    patches = cut_cosine_patches(values.planes, values.usable, most)
     if patches is None:
-        patches = cut_cosine_patches(values.planes, values.measured)  # clipped all over
+        patches = cut_cosine_patches(values.planes, values.measured, most)  # clipped all over
     if patches is None:
         return _unknown_noise(remarks.TINY, guess_sigma(values))
     return _judge_patches(values, patches)
@@ -64,43 +80,115 @@ def _judge_patches(values: PlaneValues, patches: CosinePatches) -> Noise:
     is_drawing = patches.constant > 0.5 and flat.share < _MIN_FLAT_SHARE
     if flat.level < _ROUNDING_POWER or is_drawing:
         return _unknown_noise(remarks.NOISELESS)
-    gain, offset = 0.0, flat.level
-    variances = np.full(len(bands.means), flat.level)
-    said: list[Message] = []
-    line = fit_variance_line(bands)
-    if line is not None and line.is_clear:
-        variances = np.maximum(line.gain * bands.means + line.offset, line.least)
-        flat = find_flat_patches(bands.over(variances))
-        gain, offset = line.gain, line.offset
-        if gain < 0:
-            gain = 0.0
-            said.append(remarks.INVERTED)
-    elif line is not None and line.is_likely:
-        said.append(remarks.MAYBE_PHOTONS)
-    spectrum = measure_spectrum(patches, variances)
+    rows, columns = _find_stripes(values, math.sqrt(flat.level))
+    if rows or columns:
+        values = values.without_stripes(math.sqrt(flat.level), rows, columns)
+        patches = cut_cosine_patches(values.planes, values.usable, len(patches.means)) or patches
+    white = _fit_variances(patches)
+    spectrum = measure_spectrum(patches, white.variances)
     many = patches.independent > _MANY_PATCHES
-    blurred = spectrum.middling.is_noise(1.35, many) or spectrum.slow.is_noise(
+    is_blurred = spectrum.middling.is_noise(1.35, many) or spectrum.slow.is_noise(
         8 if many else 4, many
     )
-    striped = spectrum.stripes.is_noise(1.6, many)
-    if blurred or striped:
-        gain, offset = gain * spectrum.total, offset * spectrum.total
-        said.append(remarks.BLURRED if blurred else remarks.STRIPED)
-    elif patches.independent < _FEW_PATCHES:
+    is_streaked = spectrum.stripes.is_noise(1.6, many)
+    found, fit = None, white
+    if is_blurred or is_streaked:
+        found, fit = _find_lags(values, patches, white)
+    said = list(fit.said)
+    is_known = found is not None and found.n_flat >= _MIN_CORRELATED_PATCHES
+    if found is None and (is_blurred or is_streaked):
+        fit = fit.times(spectrum.total)
+        said.append(remarks.BLURRED if is_blurred else remarks.STRIPED)
+    elif found is not None:
+        fit = fit.times(float(found.lags[0, 0]))
+        said.append(remarks.CORRELATED if is_known else remarks.MAYBE_CORRELATED)
+    if rows or columns:
+        said.append(remarks.stripes_remark(rows > 0, columns > 0))
+    if patches.independent < _FEW_PATCHES:
         said.append(remarks.SMALL)
-    elif flat.share < _MIN_FLAT_SHARE or flat.independent < _MIN_FLAT_PATCHES:
+    elif found is None and (
+        white.flat.share < _MIN_FLAT_SHARE or white.flat.independent < _MIN_FLAT_PATCHES
+    ):
         said.append(remarks.TEXTURED)
-    sigma = math.sqrt(max(offset, 0.0)) * values.spread
-    sure = not said and sigma >= _MIN_STEPS * values.step and values.clipped < _CLIPPED_SHARE_UNSURE
+    variance = max(fit.offset, 0.0) + rows**2 + columns**2
+    sigma = math.sqrt(variance) * values.spread
+    doubts = [remark for remark in said if remark not in remarks.CERTAIN]
+    sure = (
+        not doubts and sigma >= _MIN_STEPS * values.step and values.clipped < _CLIPPED_SHARE_UNSURE
+    )
     said += _remarks_on_values(values, sigma)
-    gain *= values.spread
+    gain = fit.gain * values.spread
     return Noise(
         sigma=sigma,
         gain=gain,
         offset=sigma**2 - gain * values.centre,
-        correlated=blurred or striped,
+        correlated=is_blurred or is_streaked or rows > 0 or columns > 0,
         sure=sure,
         remarks=tuple(said),
+        lags=() if found is None else rounded_rows(found.lags / found.lags[0, 0]),
+        rows=rows * values.spread,
+        columns=columns * values.spread,
+        mean=values.centre,
+    )
+
+
+class _VarianceFit(NamedTuple):
+    """The variance of the noise at each patch, and over brightness, in spreads of the values."""
+
+    variances: Array
+    gain: float
+    offset: float
+    least: float
+    flat: FlatPatches
+    said: tuple[Message, ...]
+
+    def at(self, values: Array) -> Array:
+        """The variance at pixels of a brightness."""
+        return np.maximum(self.gain * values + self.offset, self.least)
+
+    def times(self, factor: float) -> _VarianceFit:
+        """Variances that many times as large."""
+        return self._replace(gain=self.gain * factor, offset=self.offset * factor)
+
+
+def _fit_variances(patches: CosinePatches) -> _VarianceFit:
+    """The variance of noise that is white in these patches."""
+    bands = measure_bands(patches)
+    flat = find_flat_patches(bands)
+    line = fit_variance_line(bands)
+    if line is None or not line.is_clear:
+        is_likely = line is not None and line.is_likely
+        said = (remarks.MAYBE_PHOTONS,) if is_likely else ()
+        variances = np.full(len(bands.means), flat.level)
+        return _VarianceFit(variances, 0.0, flat.level, flat.level, flat, said)
+    variances = np.maximum(line.gain * bands.means + line.offset, line.least)
+    flat = find_flat_patches(bands.over(variances))
+    if line.gain < 0:
+        return _VarianceFit(variances, 0.0, line.offset, line.least, flat, (remarks.INVERTED,))
+    return _VarianceFit(variances, line.gain, line.offset, line.least, flat, ())
+
+
+def _find_lags(
+    values: PlaneValues, patches: CosinePatches, white: _VarianceFit
+) -> tuple[Correlation | None, _VarianceFit]:
+    """How alike the noise of neighbours is, and its variances: each is seen better by the other."""
+    level = np.float64(white.flat.level)
+    found = find_correlation(values.planes, values.usable, lambda means: np.full_like(means, level))
+    if found is None:
+        return None, white
+    powers = (patches.powers / (level * found.powers)).astype(np.float32)
+    fit = _fit_variances(patches._replace(powers=powers))
+    found = find_correlation(values.planes, values.usable, fit.at)
+    return found, fit
+
+
+def _find_stripes(values: PlaneValues, sigma: float) -> tuple[float, float]:
+    """Levels of the errors that rows, and that columns, share."""
+    across = [plane.T for plane in values.planes]
+    masks = [mask.T for mask in values.measured]
+    return (
+        stripe_level(values.planes, values.measured, sigma),
+        stripe_level(across, masks, sigma),
     )
 
 

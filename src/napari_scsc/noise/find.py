@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import itertools
+import math
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from napari_scsc._types import Array, Region
-from napari_scsc.data.samples import ImageSamples, draw_tiles
+from napari_scsc.data.samples import ImageSamples, box_lengths, draw_tiles
 from napari_scsc.errors import Message
+from napari_scsc.noise import joint
+from napari_scsc.noise.correlation import N_LAGS
+from napari_scsc.noise.cosine_patches import MAX_PATCHES
 from napari_scsc.noise.estimate import estimate_from_planes
 from napari_scsc.noise.model import Noise
 
 _TILE_COUNT = 24  # of an image, that are looked at
 _VALUES_PER_TILE = 1 << 18
 _PLANES_PER_TILE = 8
+_MAX_SAMPLES, _TILES_PER_SAMPLE = 16, 2  # looked at one by one
+_MIN_PATCHES_OF_JOINT = 2000
+
+Tiles = Sequence[tuple[Array, Array]]
 
 
 def given_noise(source: ImageSamples, sigma: float) -> Noise:
@@ -33,18 +42,83 @@ def given_noise(source: ImageSamples, sigma: float) -> Noise:
 
 
 def find_noise(source: ImageSamples, sigma: float | None) -> Noise:
-    """The noise of an image: that of level ``sigma``, or as estimated from some of its tiles."""
+    """The noise of an image: that of level ``sigma``, or as estimated from some of its tiles.
+
+    Samples that are restored one by one are looked at one by one, too, and joint values.
+    """
     if sigma is not None:
         return given_noise(source, sigma)
-    places = noise_tile_places(source)
-    return noise_in_tiles(
-        source, ((source.read(*place), ~source.missing(*place)) for place in places)
+    pooled = noise_in_tiles(source, _read(source, noise_tile_places(source)))
+    counts = _sample_counts(source)
+    if math.prod(counts) == 1:
+        return pooled
+    own = [noise_in_tiles(source, _read(source, p)) for p in _places_of_samples(source, counts)]
+    if not joint.differ(own, pooled):
+        return pooled
+    remarks = tuple(dict.fromkeys(remark for part in own for remark in part.remarks))
+    return replace(
+        pooled,
+        samples=tuple(own),
+        sample_counts=counts,
+        correlated=any(part.correlated for part in own),
+        sure=all(part.sure for part in own),
+        remarks=remarks,
     )
 
 
 def noise_tile_places(source: ImageSamples) -> Iterator[tuple[tuple[int, ...], Region]]:
     """Where the tiles lie that the noise is estimated from: index of the sample, and region."""
     return draw_tiles(source, _VALUES_PER_TILE, _TILE_COUNT, seed=0)
+
+
+def _sample_counts(source: ImageSamples) -> tuple[int, ...]:
+    """How many places along each sample axis are looked at: all of short axes first."""
+    counts = [1] * len(source.sample_lengths)
+    left = _MAX_SAMPLES
+    for axis in np.argsort(source.sample_lengths, kind="stable"):
+        counts[axis] = max(1, min(source.sample_lengths[axis], left))
+        left //= counts[axis]
+    return tuple(counts)
+
+
+def sample_indices(source: ImageSamples, counts: tuple[int, ...]) -> list[tuple[int, ...]]:
+    """The samples that stand for all, so many along each sample axis, in the order of ``Noise``."""
+    return [
+        tuple(
+            (2 * i + 1) * n // (2 * c)
+            for i, n, c in zip(number, source.sample_lengths, counts, strict=True)
+        )
+        for number in itertools.product(*map(range, counts))
+    ]
+
+
+def _places_of_samples(
+    source: ImageSamples, counts: tuple[int, ...]
+) -> Iterator[list[tuple[tuple[int, ...], Region]]]:
+    """Of each sample that is looked at, the places of a few tiles around its middle."""
+    side = box_lengths(source.shift, _VALUES_PER_TILE // source.n_joint)
+    for index in sample_indices(source, counts):
+        starts = [
+            np.unique(np.linspace(0, n - s, _TILES_PER_SAMPLE + 2)[1:-1].astype(int))
+            for n, s in zip(source.shift, side, strict=True)
+        ]
+        turns = range(max(map(len, starts)))
+        yield [
+            (
+                index,
+                tuple(
+                    slice(int(at[min(t, len(at) - 1)]), int(at[min(t, len(at) - 1)]) + s)
+                    for at, s in zip(starts, side, strict=True)
+                ),
+            )
+            for t in turns
+        ]
+
+
+def _read(
+    source: ImageSamples, places: Iterable[tuple[tuple[int, ...], Region]]
+) -> Iterator[tuple[Array, Array]]:
+    return ((source.read(*place), ~source.missing(*place)) for place in places)
 
 
 def noise_in_tiles(source: ImageSamples, tiles: Iterable[tuple[Array, Array]]) -> Noise:
@@ -63,20 +137,90 @@ def noise_in_tiles(source: ImageSamples, tiles: Iterable[tuple[Array, Array]]) -
         In the units of the image.
     """
     scale = source.range.scale()
-    planes, known = [], []
-    for tile, tile_known in tiles:
-        n = min(2, tile.ndim - 1)
-        values = scale.to_work(tile).reshape(-1, *tile.shape[-n:])
-        mask = tile_known.reshape(values.shape) & np.isfinite(values)
-        # A few planes of a tile are enough, and every one of a small image.
-        for i in np.unique(np.linspace(0, len(values) - 1, _PLANES_PER_TILE).astype(int)):
-            planes.append(values[i])
-            known.append(mask[i])
-    noise = estimate_from_planes(planes, None if all(mask.all() for mask in known) else known)
-    gain = noise.gain * scale.width
+    cut: list[tuple[Array, Array]] = []
+    planes: list[tuple[Array, Array]] = []
+    for tile, known in tiles:
+        values = scale.to_work(tile)
+        mask = known & np.isfinite(values)
+        planes += _planes_of(values, mask)
+        # What is needed of a tile beyond these planes, and no more: they may be large.
+        if len(tile) > 1 or tile.ndim > 3:
+            cut.append((values, mask))
+    noise = _estimate(planes)
+    if source.n_joint > 1:
+        noise = _with_joint(noise, cut)
+    if len(source.shift) == 3 and noise.sigma > 0:
+        noise = _with_depth(noise, cut)
+    return noise.scaled(scale.width, float(scale.low))
+
+
+def _planes_of(values: Array, mask: Array) -> list[tuple[Array, Array]]:
+    """A few planes of a tile, which are enough, and every one of a small image."""
+    n = min(2, values.ndim - 1)
+    values = values.reshape(-1, *values.shape[-n:])
+    mask = mask.reshape(values.shape)
+    chosen = np.unique(np.linspace(0, len(values) - 1, _PLANES_PER_TILE).astype(int))
+    return [(values[i], mask[i]) for i in chosen]
+
+
+def _estimate(planes: Tiles, most: int = MAX_PATCHES) -> Noise:
+    values, known = zip(*planes, strict=True)
+    return estimate_from_planes(
+        values, None if all(mask.all() for mask in known) else known, most=most
+    )
+
+
+def _with_joint(pooled: Noise, tiles: Tiles) -> Noise:
+    """The noise with that of each joint value, where they differ, and with what they share."""
+    n_joint = len(tiles[0][0])
+    most = max(_MIN_PATCHES_OF_JOINT, MAX_PATCHES // n_joint)
+    own = [
+        _estimate(
+            [p for values, mask in tiles for p in _planes_of(values[c : c + 1], mask[c : c + 1])],
+            most,
+        )
+        for c in range(n_joint)
+    ]
+    shared = joint.shared_noise([np.where(mask, values, np.nan) for values, mask in tiles])
+    if shared:
+        pooled = replace(pooled, shared=shared)
+    if not joint.differ(own, pooled):
+        return pooled
+    least = joint.least_level(own)
+    raised = (
+        part if part.sigma >= least else replace(part, sigma=least, gain=0.0, offset=least**2)
+        for part in own
+    )
+    remarks = tuple(dict.fromkeys(remark for part in own for remark in part.remarks))
     return replace(
-        noise,
-        sigma=noise.sigma * scale.width,
-        gain=gain,
-        offset=noise.offset * scale.width**2 - gain * float(scale.low),
+        pooled,
+        sigma=math.sqrt(float(np.mean([part.sigma**2 for part in own]))),
+        gain=0.0,
+        offset=float(np.mean([part.sigma**2 for part in own])),
+        correlated=any(part.correlated for part in own),
+        sure=all(part.sure for part in own),
+        remarks=remarks,
+        lags=(),
+        rows=0.0,
+        columns=0.0,
+        joint=tuple(raised),
+    )
+
+
+def _with_depth(noise: Noise, tiles: Tiles) -> Noise:
+    """The noise with its correlation along the first of three shift axes."""
+    planes = []
+    for values, mask in tiles:
+        if values.shape[1] < 3 * N_LAGS:
+            continue
+        planes += _planes_of(values.swapaxes(1, 2), mask.swapaxes(1, 2))
+    if not planes:
+        return noise
+    along = _estimate(planes)
+    if not along.lags:
+        return noise
+    depth = tuple(row[0] for row in along.lags)
+    said = tuple(dict.fromkeys((*noise.remarks, *along.remarks)))
+    return replace(
+        noise, depth=depth, correlated=True, remarks=said, sure=noise.sure and along.sure
     )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,8 @@ import numpy as np
 from napari_scsc._types import Array
 from napari_scsc.checks import check_float
 from napari_scsc.errors import Message, message_from_json
+
+Rows = tuple[tuple[float, ...], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,11 +28,29 @@ class Noise:
         The variance is ``gain * value + offset``. With a gain of 0 it is the same everywhere; the
         offset of photon noise over a pedestal is negative.
     correlated : bool
-        The noise of neighbouring pixels is alike: a denoiser for white noise leaves some of it.
+        Whether the noise of neighbouring pixels is alike: ``lags``, ``rows`` and ``columns`` say how.
     sure : bool
         Whether the figures can be relied upon; if not, the remarks say why.
     remarks : tuple of Message
         What stands out, and what to do about it; ``str(remark)`` is a sentence.
+    lags : tuple of tuples of float
+        Correlation of the noise of two pixels, by their distance along the last two shift axes: 1
+        at the distance 0. Empty for white noise.
+    depth : tuple of float
+        The same along the shift axis before those.
+    rows, columns : float
+        Standard deviation of an error that all pixels of a row, or of a column, share; it is part
+        of ``sigma``, not of ``lags``.
+    joint : tuple of Noise
+        The noise of each joint value (band, channel, view), where they differ.
+    shared : tuple of tuples of float
+        Correlation of the noise between joint values; empty if they share none.
+    samples : tuple of Noise
+        The noise of samples, where those that are restored one by one differ.
+    sample_counts : tuple of int
+        How many of them there are along each sample axis; each stands for as many samples.
+    mean : float
+        Mean of the values that were looked at.
     """
 
     sigma: float
@@ -38,6 +59,15 @@ class Noise:
     correlated: bool
     sure: bool
     remarks: tuple[Message, ...]
+    lags: Rows = ()
+    depth: tuple[float, ...] = ()
+    rows: float = 0.0
+    columns: float = 0.0
+    joint: tuple[Noise, ...] = ()
+    shared: Rows = ()
+    samples: tuple[Noise, ...] = ()
+    sample_counts: tuple[int, ...] = ()
+    mean: float = math.nan
 
     @property
     def depends_on_signal(self) -> bool:
@@ -48,6 +78,50 @@ class Noise:
         """The variance of the noise at pixels of these (noiseless) values, never negative."""
         return np.maximum(self.gain * np.asarray(values) + self.offset, 0)
 
+    @property
+    def black(self) -> float:
+        """The value without light: where the variance is 0, unless there is read noise."""
+        return -self.offset / self.gain if self.gain > 0 and self.offset < 0 else 0.0
+
+    @property
+    def read_noise(self) -> float:
+        """Standard deviation of the noise without light, in photons; 0 where it cannot be told."""
+        return math.sqrt(max(self.offset, 0.0)) / self.gain if self.gain > 0 else 0.0
+
+    @property
+    def photons(self) -> float:
+        """Photons at the mean of the values; NaN unless the noise grows with the signal."""
+        return (self.mean - self.black) / self.gain if self.gain > 0 else math.nan
+
+    def as_white(self) -> Noise:
+        """The same noise, as if no pixel shared any of it with another."""
+        return replace(
+            self,
+            correlated=False,
+            lags=(),
+            depth=(),
+            rows=0.0,
+            columns=0.0,
+            shared=(),
+            joint=tuple(part.as_white() for part in self.joint),
+            samples=tuple(part.as_white() for part in self.samples),
+        )
+
+    def scaled(self, width: float, low: float) -> Noise:
+        """The noise of ``values * width + low``, if this is the noise of ``values``."""
+        gain = self.gain * width
+        return replace(
+            self,
+            sigma=self.sigma * width,
+            gain=gain,
+            offset=self.offset * width**2 - gain * low,
+            rows=self.rows * width,
+            columns=self.columns * width,
+            joint=tuple(part.scaled(width, low) for part in self.joint),
+            samples=tuple(part.scaled(width, low) for part in self.samples),
+            mean=self.mean * width + low,
+        )
+
     def to_json(self) -> dict[str, Any]:
         """What JSON can hold; ``from_json`` undoes it."""
         return {
@@ -57,11 +131,21 @@ class Noise:
             "correlated": self.correlated,
             "sure": self.sure,
             "remarks": [remark.to_json() for remark in self.remarks],
+            "lags": self.lags,
+            "depth": self.depth,
+            "rows": self.rows,
+            "columns": self.columns,
+            "joint": [part.to_json() for part in self.joint],
+            "shared": self.shared,
+            "samples": [part.to_json() for part in self.samples],
+            "sample_counts": self.sample_counts,
+            "mean": None if math.isnan(self.mean) else self.mean,
         }
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Noise:
-        """The noise that ``to_json`` wrote down; remarks of version 0.1 are plain strings."""
+        """The noise that ``to_json`` wrote down, also that of version 0.1, which knew less of it."""
+        mean = values.get("mean")
         return cls(
             sigma=check_float("sigma", values["sigma"], least=0),
             gain=check_float("gain", values["gain"]),
@@ -69,4 +153,22 @@ class Noise:
             correlated=bool(values["correlated"]),
             sure=bool(values["sure"]),
             remarks=tuple(map(message_from_json, values["remarks"])),
+            lags=_rows(values.get("lags", ())),
+            depth=tuple(map(float, values.get("depth", ()))),
+            rows=check_float("rows", values.get("rows", 0.0), least=0),
+            columns=check_float("columns", values.get("columns", 0.0), least=0),
+            joint=tuple(map(cls.from_json, values.get("joint", ()))),
+            shared=_rows(values.get("shared", ())),
+            samples=tuple(map(cls.from_json, values.get("samples", ()))),
+            sample_counts=tuple(map(int, values.get("sample_counts", ()))),
+            mean=math.nan if mean is None else check_float("mean", mean),
         )
+
+
+def _rows(values: Iterable[Iterable[float]]) -> Rows:
+    return tuple(tuple(map(float, row)) for row in values)
+
+
+def rounded_rows(values: Array) -> Rows:
+    """A matrix as JSON has it, with as many digits as mean something."""
+    return _rows(np.round(values, 5).tolist())

@@ -11,6 +11,7 @@ from scipy import ndimage
 
 from napari_scsc._types import Array
 from napari_scsc.errors import UserError
+from napari_scsc.noise.stripes import row_errors
 
 _MAX_PIXELS = 3_000_000  # looked at, however large the data are
 _PIECE_SIDE = 512  # pixels along a side of the pieces that are looked at of larger data
@@ -28,6 +29,18 @@ class PlaneValues(NamedTuple):
     spread: float  # the standard deviation
     step: float  # between two values of quantised data, in their own units; 0 for continuous ones
     clipped: float  # share of the measured pixels
+
+    def without_stripes(self, sigma: float, rows: float, columns: float) -> PlaneValues:
+        """The same without errors of these levels that rows, and columns, share.
+
+        ``sigma`` is the level of the other noise, in spreads as these are.
+        """
+        planes = self.planes
+        if rows:
+            planes = [plane - row_errors(plane, sigma, rows) for plane in planes]
+        if columns:
+            planes = [plane - row_errors(plane.T, sigma, columns).T for plane in planes]
+        return self._replace(planes=planes)
 
 
 def prepare_planes(

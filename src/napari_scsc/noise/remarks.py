@@ -27,13 +27,22 @@ TEXTURED = Message(
 )
 BLURRED = Message(
     "the noise of neighbouring pixels is alike, as after smoothing, resizing, registration, "
-    "demosaicing or lossy compression, and some of it will stay as blotches",
+    "demosaicing or lossy compression, there is too little to see how, and some of it will stay",
     remedy="restore the raw data if you have them, or shrink the image by two first",
 )
 STRIPED = Message(
-    "the noise forms stripes along rows or columns, as from a camera's readout or a scan, and they "
-    "will not be removed completely",
+    "the noise forms streaks along rows or columns, as from a scan, there is too little to see "
+    "how, and some of them will stay",
     remedy="correct them first if you can",
+)
+CORRELATED = Message(
+    "the noise of neighbouring pixels is alike, as after smoothing, resizing, registration, "
+    "demosaicing or lossy compression: what was measured of it is taken into account"
+)
+MAYBE_CORRELATED = Message(
+    "the noise of neighbouring pixels is alike, but there is hardly a flat part to see how: some "
+    "of it may stay, or fine structure be taken for it",
+    remedy="mark an empty area, or restore the raw data if you have them",
 )
 INVERTED = Message(
     "dark pixels are noisier than bright ones, as if the contrast were inverted",
@@ -57,3 +66,21 @@ def clipped_remark(share: float) -> Message:
         f"{100 * share:.3g} % of the pixels have the lowest or the highest value possible (clipped "
         "or saturated): they were left out, and the noise there is smaller than estimated"
     )
+
+
+def stripes_remark(rows: bool, columns: bool) -> Message:
+    """What is said of errors that rows, or columns, share."""
+    what = "rows and columns" if rows and columns else "rows" if rows else "columns"
+    return Message(
+        f"all pixels of some {what} share an error (stripes, as from a camera's readout or a scan): "
+        "it is estimated and taken away"
+    )
+
+
+CERTAIN = (
+    CORRELATED,
+    stripes_remark(True, True),
+    stripes_remark(True, False),
+    stripes_remark(False, True),
+)
+"""What is told without any doubt in the figures."""

@@ -1,7 +1,8 @@
-"""Working values: those of an image with white noise of one level everywhere, about unit range."""
+"""Working values: those of an image with noise of one level everywhere, and white ones."""
 
 from __future__ import annotations
 
+import numpy as np
 from numpy.typing import DTypeLike
 
 from napari_scsc._types import Array
@@ -10,6 +11,7 @@ from napari_scsc.data.scaling import Scale
 from napari_scsc.errors import UserError
 from napari_scsc.noise.anscombe import Anscombe
 from napari_scsc.noise.model import Noise
+from napari_scsc.noise.whitening import Whitening
 
 _MIN_RELATIVE_SIGMA = 1e-8  # of the range of values: what single precision can still tell
 _MAX_WORKING_SIGMA = 1e3  # more leaves nothing to restore, and single precision would not hold it
@@ -30,16 +32,62 @@ def check_sigma(sigma: float | None, source: ImageSamples) -> None:
 class WorkingValues:
     """The map from the values of an image to those that are computed with, and back.
 
-    Working values have white noise of the level ``sigma`` everywhere and about unit range: they
-    are scaled linearly, or by the transform of Anscombe where the noise grows with the signal.
+    Working values have noise of the level ``sigma`` everywhere: they are scaled linearly to about
+    unit range, or by the transform of Anscombe where the noise grows with the signal, or joint
+    values that differ in their noise each by itself. White values have white noise of that level;
+    they are the working values, unless the noise is correlated.
 
     Attributes
     ----------
     sigma : float
-        Standard deviation of the noise of working values.
+        Standard deviation of the noise of working and of white values.
     """
 
-    def __init__(self, source: ImageSamples, noise: Noise) -> None:
+    def __init__(self, source: ImageSamples, noise: Noise, *, in_levels: bool = False) -> None:
+        """``in_levels``: the level is 1, so that several of these go together."""
+        self._of_samples = tuple(WorkingValues(source, p, in_levels=True) for p in noise.samples)
+        self._sample_counts = noise.sample_counts
+        self._sample_lengths = source.sample_lengths
+        in_levels = in_levels or bool(noise.joint or noise.samples)
+        parts = noise.joint or (noise,)
+        self._maps = tuple(_EvenValues(source, part, in_levels) for part in parts)
+        self.sigma = self._maps[0].sigma
+        self._whitening = Whitening.of(noise, source.n_joint) if noise.sigma else None
+
+    def at(self, index: tuple[int, ...]) -> WorkingValues:
+        """Those of the sample of that index."""
+        if not self._of_samples:
+            return self
+        lengths = zip(index, self._sample_counts, self._sample_lengths, strict=True)
+        number = np.ravel_multi_index([i * c // n for i, c, n in lengths], self._sample_counts)
+        return self._of_samples[number]
+
+    def to_work(self, values: Array) -> Array:
+        """float32 values (C, ...) in which the noise has the level ``sigma`` everywhere."""
+        if len(self._maps) == 1:
+            return self._maps[0].to_work(values)
+        return np.stack([one.to_work(v) for one, v in zip(self._maps, values, strict=True)])
+
+    def from_work(self, work: Array, dtype: DTypeLike) -> Array:
+        """Values of the type asked for: integers are rounded and clipped."""
+        if len(self._maps) == 1:
+            return self._maps[0].from_work(work, dtype)
+        pairs = zip(self._maps, work, strict=True)
+        return np.stack([one.from_work(w, dtype) for one, w in pairs])
+
+    def whiten(self, work: Array) -> Array:
+        """White values of working ones (C, *shift), of which none is missing."""
+        return self._whitening.whiten(work, self.sigma) if self._whitening else work
+
+    def colour(self, white: Array) -> Array:
+        """Working values of white ones."""
+        return self._whitening.colour(white) if self._whitening else white
+
+
+class _EvenValues:
+    """One map for all joint values, or for one of them: noise of one level, ``sigma``."""
+
+    def __init__(self, source: ImageSamples, noise: Noise, in_levels: bool) -> None:
         # Photons are counted from the lowest value on: beside a high pedestal they would be lost.
         low = source.range.low
         self._stabiliser = (
@@ -48,15 +96,15 @@ class WorkingValues:
             else None
         )
         self._scale = Scale(low, low + 1) if self._stabiliser else source.range.scale()
+        if in_levels and not self._stabiliser and noise.sigma > 0:
+            self._scale = Scale(low, low + noise.sigma)
         level = noise.sigma / self._scale.width
         self.sigma = 1.0 if self._stabiliser else min(level, _MAX_WORKING_SIGMA)
 
     def to_work(self, values: Array) -> Array:
-        """float32 values in which the noise has the level ``sigma`` everywhere."""
         work = self._scale.to_work(values)
         return self._stabiliser.forward(work) if self._stabiliser else work
 
     def from_work(self, work: Array, dtype: DTypeLike) -> Array:
-        """Values of the type asked for: integers are rounded and clipped."""
         values = self._stabiliser.inverse(work) if self._stabiliser else work
         return self._scale.from_work(values, dtype)

@@ -53,17 +53,19 @@ def prepare(restoration: Restoration) -> Generator[RestoreUpdate, None, TileDeno
 
 def _look_first(restoration: Restoration) -> Iterator[FirstLook]:
     """Patches by themselves in general filters, where it is a matter of moments."""
-    samples, working = restoration.samples, restoration.working
+    samples = restoration.samples
     bank = general_bank_for(samples.joint, samples.shift)
     if bank is None or math.prod(samples.image.shape) > _MAX_LOOK_VALUES:
         return
     basis = Basis.of(bank)
     whole = tuple(slice(0, n) for n in samples.shift)
     for index in samples.indices():
-        mixed = basis.project(_read(samples, working, index, whole))
+        working = restoration.working.at(index)
+        mixed = basis.project(working.whiten(_read(samples, working, index, whole)))
         with single_threaded():
             estimate = denoise_patches(mixed, basis, restoration.sigma, restoration.cancellation)
-        values = working.from_work(basis.back(estimate), samples.image.dtype)
+        work = working.colour(basis.back(estimate))
+        values = working.from_work(work, samples.image.dtype)
         yield FirstLook(samples.region(index, whole), samples.as_image(values))
 
 
@@ -121,7 +123,9 @@ class TileDenoiser(TileRestorer):
         cancellation: Cancellation = NEVER,
     ) -> Iterator[tuple[float, Array]]:
         """The estimate after each pass."""
-        mixed = self.basis.project(_read(samples, self.working, index, part))
+        working = self.working.at(index)
+        white = working.whiten(_read(samples, working, index, part))
+        mixed = self.basis.project(white)
         denoiser = GroupDenoiser(self.basis, self.passes, executor, cancellation)
         for number, estimate in enumerate(denoiser.estimates(mixed, self.sigma), 1):
-            yield number / self.passes.n_passes, self.basis.back(estimate)
+            yield number / self.passes.n_passes, working.colour(self.basis.back(estimate))

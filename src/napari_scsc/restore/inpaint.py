@@ -266,7 +266,7 @@ def _read(
     """Working values (C, *part), zero where they are missing, and where they are known."""
     known = ~samples.missing(index, part)
     values = np.where(known, samples.read(index, part), samples.range.low)
-    return working.to_work(values) * known, known
+    return working.at(index).to_work(values) * known, known
 
 
 def _guess(values: Array, known: Array, errors: AxisErrors, last: float) -> Array:

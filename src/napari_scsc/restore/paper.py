@@ -178,7 +178,7 @@ class TileCoder(TileRestorer):
 def _read_split(
     samples: ImageSamples, working: WorkingValues, index: tuple[int, ...], part: Region
 ) -> tuple[Array, Array, Array | None]:
-    values = samples.read(index, part)
+    values, working = samples.read(index, part), working.at(index)
     if not samples.has_missing and samples.is_known_whole:
         return split_smooth(working.to_work(values), None)
     missing = samples.missing(index, part)

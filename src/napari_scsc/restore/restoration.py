@@ -23,7 +23,7 @@ from napari_scsc.learning.options import LearnOptions
 from napari_scsc.learning.plan import plan_learning
 from napari_scsc.model.bank import FilterBank
 from napari_scsc.model.threads import ThreadExecutor
-from napari_scsc.noise.find import find_noise, given_noise
+from napari_scsc.noise.find import find_noise, given_noise, sample_indices
 from napari_scsc.noise.model import Noise
 from napari_scsc.noise.working import WorkingValues, check_sigma
 from napari_scsc.restore import machine_speed
@@ -50,6 +50,7 @@ from napari_scsc.run.updates import (
 )
 
 _SPAN_FILE = "span.scsc"
+_MAX_LEARNED_SAMPLES = 4  # that differ in their noise
 _MIN_PATCHES_PER_VALUE = 16  # of a patch, from which on their moments are better than a bank
 
 FindBank = Generator[RestoreUpdate, None, FilterBank]
@@ -152,7 +153,19 @@ class Restoration:
         options = LearnOptions(
             seed=self.options.seed, model=self.method.model, filter_shape=filter_shape
         )
-        plan = plan_learning([self.samples], options, noises=[self.noise], beta=beta)
+        images, noises = [self.samples], [self.noise]
+        if self.noise.samples:
+            pairs = list(
+                zip(
+                    sample_indices(self.samples, self.noise.sample_counts),
+                    self.noise.samples,
+                    strict=True,
+                )
+            )
+            chosen = pairs[:: -(-len(pairs) // _MAX_LEARNED_SAMPLES)]
+            images = [self.samples.only(index) for index, _ in chosen]
+            noises = [noise for _, noise in chosen]
+        plan = plan_learning(images, options, noises=noises, beta=beta)
         executor = ThreadExecutor()
         return learn_planned(plan, executor, None, self.cancellation, share=LEARNING_SHARE)
 

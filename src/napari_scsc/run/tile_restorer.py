@@ -56,7 +56,7 @@ class TileRestorer(ABC):
         self, samples: ImageSamples, index: tuple[int, ...], part: Region, work: Array
     ) -> Array:
         """Working values (C, *part) of the blended result as the image has them."""
-        values = self.working.from_work(work, samples.image.dtype)
+        values = self.working.at(index).from_work(work, samples.image.dtype)
         if self.keeps_known:
             values = np.where(samples.missing(index, part), values, samples.read(index, part))
         return samples.as_image(values)

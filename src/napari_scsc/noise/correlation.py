@@ -1,0 +1,197 @@
+"""How alike the noise of neighbouring pixels is, measured in flat patches.
+
+Patches lie on a grid and are written in cosines. A patch is flat if half of its cosines, the patches
+beside it and the differences of their means say so; the other half is then measured, so that
+choosing does not favour patches whose noise happens to be weak. Powers are compared with those of
+the noise found so far, and the search is repeated until they agree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+from scipy import linalg, optimize
+
+from napari_scsc._types import Array
+from napari_scsc.noise.cosine_patches import SLOW
+from napari_scsc.noise.cosines import cosine_basis
+
+N_LAGS = 8
+"""Pixels along a side of a patch: correlations are known to one less."""
+
+_STEP = 4  # pixels between patches of the grid
+_APART = N_LAGS // _STEP  # grid points to the next patch that shares no pixel
+_MAX_PIXELS = 1_000_000  # looked at, however large the data are
+_ROUNDS = 8
+_GRADIENT_WEIGHT, _NEIGHBOUR_WEIGHT = 8.0, 1.0  # beside the patch's own cosines
+_MIN_FLAT_SHARE, _MIN_FLAT_PATCHES = 0.02, 20.0  # of all patches; counted without overlaps
+_MAX_FLATNESS = 1.0  # mean power beside that of the noise
+_OUTLIER = 10.0  # mean powers, from which on a cosine is taken for texture
+# Noise of one axis: smoothed by Gaussians of these widths, and by the kernels of binning, linear and
+# cubic interpolation.
+_WIDTHS = (0.35, 0.45, 0.55, 0.7, 0.9, 1.2, 1.6, 2.2, 3.2)
+_KERNELS = ((1,), (1, 1), (1, 2, 1), (1, 1, 1), (1, 2, 3, 2, 1), (1, 1, 1, 1), (-1, 9, 9, -1))
+# How far the lags may leave such a mixture: at lag 0, and the lag at which it is 1 / e of that.
+_FREEDOM, _FREEDOM_LAG = 0.3, 3.0
+_TRUSTED_SPEED = 0.4  # of cosines: slower ones hold shading too, and count less
+_MIN_ERROR = 0.03  # of a power, however many patches were measured
+
+
+class Correlation(NamedTuple):
+    """Covariance of the noise, beside the variances that were assumed.
+
+    Attributes
+    ----------
+    lags : ndarray, (N_LAGS, N_LAGS)
+        At distances along both axes.
+    powers : ndarray, (N_LAGS ** 2 - 1,)
+        The same as powers of the cosines of a patch, without the constant.
+    n_flat : float
+        Patches that were measured, counted without overlaps.
+    """
+
+    lags: Array
+    powers: Array
+    n_flat: float
+
+
+class _GridPatches(NamedTuple):
+    """Patches with neighbours on all sides: powers (n, M) and what else says how flat they are."""
+
+    powers: Array
+    beside: Array  # (n, 4, M) powers of the neighbours
+    gradients: Array  # (n,) squared differences of their means
+
+
+def find_correlation(
+    planes: list[Array], usable: list[Array], variance_at: Callable[[Array], Array]
+) -> Correlation | None:
+    """The correlation of the noise of planes; None if they have too few patches.
+
+    ``variance_at`` gives the variance that is assumed at pixels of a brightness.
+    """
+    patches = _cut_grid(planes, usable, variance_at)
+    if patches is None:
+        return None
+    row, column = np.divmod(np.arange(1, N_LAGS**2), N_LAGS)
+    speed, even = (row + column) / (2 * N_LAGS - 2), (row + column) % 2 == 0
+    independent = len(patches.powers) * _STEP**2 / N_LAGS**2
+    least = int(max(_MIN_FLAT_SHARE, _MIN_FLAT_PATCHES / independent) * len(patches.powers))
+    assumed, constant = np.ones(len(speed)), 1.0
+    for number in range(_ROUNDS):
+        textured = patches.beside[..., speed > SLOW] @ (1 / assumed[speed > SLOW])
+        neighbours = textured.mean(axis=1) / np.count_nonzero(speed > SLOW)
+        gradients = patches.gradients / (2 * constant)
+        found, counts = np.empty(len(speed)), []
+        for half in (even, ~even):
+            n_half = np.count_nonzero(half)
+            flatness = patches.powers[:, half] @ (1 / assumed[half])
+            flatness += _GRADIENT_WEIGHT * gradients + _NEIGHBOUR_WEIGHT * n_half * neighbours
+            flatness /= n_half * (1 + _NEIGHBOUR_WEIGHT) + 2 * _GRADIENT_WEIGHT
+            order = np.argsort(flatness)
+            flat = int(np.searchsorted(flatness[order], _MAX_FLATNESS)) if number else 0
+            chosen = order[: max(least, flat)]
+            found[~half] = _trimmed_means(patches.powers[np.ix_(chosen, np.flatnonzero(~half))])
+            counts.append(len(chosen) * independent / len(order))
+        mixture = _fit_mixture(found, np.minimum(1, speed / _TRUSTED_SPEED) ** 2)
+        powers = mixture @ _atoms().powers
+        assumed, constant = powers[1:], float(powers[0])
+    n_flat = min(counts)
+    lags = _free_lags(found, mixture, max(_MIN_ERROR, (2 / n_flat) ** 0.5), speed <= SLOW)
+    return Correlation(lags, assumed, n_flat)
+
+
+def _cut_grid(
+    planes: list[Array], usable: list[Array], variance_at: Callable[[Array], Array]
+) -> _GridPatches | None:
+    """The patches of planes whose neighbours are usable too; None if there are too few."""
+    parts, n_pixels = [], 0
+    for plane, mask in zip(planes, usable, strict=True):
+        if min(plane.shape) < 3 * N_LAGS or n_pixels > _MAX_PIXELS:
+            continue
+        n_pixels += plane.size
+        parts.append(_cut_plane(plane, mask, variance_at))
+    if not parts:
+        return None
+    patches = _GridPatches(*map(np.concatenate, zip(*parts, strict=True)))
+    n_independent = len(patches.powers) * _STEP**2 / N_LAGS**2
+    return patches if n_independent >= _MIN_FLAT_PATCHES else None
+
+
+def _cut_plane(plane: Array, mask: Array, variance_at: Callable[[Array], Array]) -> _GridPatches:
+    windows = sliding_window_view(plane, (N_LAGS, N_LAGS))[::_STEP, ::_STEP]
+    places = windows.shape[:2]
+    coefficients = windows.reshape(*places, -1) @ cosine_basis(1, (N_LAGS, N_LAGS)).T
+    sums = coefficients[..., 0]
+    variances = variance_at(sums / N_LAGS).astype(np.float32)
+    powers = np.square(coefficients[..., 1:]) / variances[..., None]
+    whole = sliding_window_view(mask, (N_LAGS, N_LAGS))[::_STEP, ::_STEP].all(axis=(2, 3))
+    core, before, after = slice(_APART, -_APART), slice(-2 * _APART), slice(2 * _APART, None)
+    sides = ((before, core), (after, core), (core, before), (core, after))
+    around = [powers[side] for side in sides]
+    up, down, left, right = (sums[side] for side in sides)
+    gradients = (np.square(down - up) + np.square(right - left)) / variances[core, core]
+    chosen = whole[core, core] & np.logical_and.reduce([whole[side] for side in sides])
+    return _GridPatches(
+        powers[core, core][chosen],
+        np.stack([one[chosen] for one in around], axis=1),
+        gradients[chosen],
+    )
+
+
+def _trimmed_means(powers: Array) -> Array:
+    """Means (M,) of powers (n, M), without those that noise cannot explain."""
+    means = powers.mean(axis=0, dtype=np.float64)
+    for _ in range(3):
+        kept = powers < _OUTLIER * means
+        means = (powers * kept).sum(axis=0, dtype=np.float64) / np.maximum(kept.sum(axis=0), 1)
+    return np.asarray(means)
+
+
+class _Atoms(NamedTuple):
+    """Noise of known correlation, of level 1: lags (n, N_LAGS ** 2) and powers of cosines."""
+
+    lags: Array
+    powers: Array
+    to_powers: Array  # (N_LAGS ** 2, N_LAGS ** 2) from lags to powers
+
+
+@lru_cache(maxsize=1)
+def _atoms() -> _Atoms:
+    cosines = cosine_basis(1, (N_LAGS,)).astype(np.float64)
+    unit = [linalg.toeplitz(lag) for lag in np.eye(N_LAGS)]
+    to_powers = np.stack([np.diag(cosines @ one @ cosines.T) for one in unit], axis=1)
+    distance = np.arange(N_LAGS)
+    along = [np.exp(-(distance**2) / (4 * width**2)) for width in _WIDTHS]
+    for kernel in _KERNELS:
+        lags = np.correlate(kernel, kernel, "full")[len(kernel) - 1 :] / np.dot(kernel, kernel)
+        along.append(np.pad(lags, (0, N_LAGS - len(lags))))
+    lags = np.stack([np.outer(a, b).ravel() for a in along for b in along])
+    both = np.kron(to_powers, to_powers)
+    return _Atoms(lags, lags @ both.T, both)
+
+
+def _fit_mixture(powers: Array, trust: Array) -> Array:
+    """How much of each atom (n,) explains the powers (M,) best, relative to each of them."""
+    rows = _atoms().powers[:, 1:].T * (trust / powers)[:, None]
+    return np.asarray(optimize.nnls(rows, trust)[0])
+
+
+def _free_lags(powers: Array, mixture: Array, error: float, slow: Array) -> Array:
+    """The lags of a mixture, moved towards the powers (M,) as far as these are certain.
+
+    Slow cosines, which hold shading too, count less.
+    """
+    atoms = _atoms()
+    lags = mixture @ atoms.lags
+    distance = np.add.outer(np.arange(N_LAGS), np.arange(N_LAGS)).ravel()
+    stiffness = 1 / (_FREEDOM * lags[0] * np.exp(-distance / _FREEDOM_LAG))
+    weights = 1 / (np.where(slow, 4, 1) * error * powers)
+    rows = atoms.to_powers[1:] * weights[:, None]
+    rest = weights * (powers - atoms.to_powers[1:] @ lags)
+    moved = np.linalg.solve(rows.T @ rows + np.diag(stiffness**2), rows.T @ rest)
+    return np.asarray((lags + moved).reshape(N_LAGS, N_LAGS))
