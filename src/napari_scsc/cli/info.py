@@ -88,7 +88,7 @@ def _estimate_noise(array: Any, axes: Axes) -> Noise:
     samples = ImageSamples(image, axes, ValueRange())
     places = [samples.region(*place) for place in noise_tile_places(samples)]
     measured = measure_range(image, places)
-    return find_noise(ImageSamples(image, axes, measured), None)
+    return find_noise(ImageSamples(image, axes, measured))
 
 
 def format_fact(value: Any) -> str:

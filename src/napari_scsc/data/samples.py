@@ -173,7 +173,7 @@ def open_samples(
     wrapped = wrap_image(image)
     meaning = resolve(wrapped.shape, kind, axes, labels=wrapped.labels, name=wrapped.name)
     if missing is not None:
-        wrapped = wrap_image(image, _wrap_missing(missing, wrapped.shape, meaning))
+        wrapped = wrap_image(image, wrap_missing(missing, wrapped.shape, meaning))
     measured = measure_range(wrapped, _regions_to_measure(wrapped))
     check_lengths(meaning, wrapped.shape)
     _check_range(measured)
@@ -190,7 +190,7 @@ def _regions_to_measure(image: ImageArray) -> list[Region] | None:
     return [regions[i] for i in sorted(chosen)]
 
 
-def _wrap_missing(mask: Any, shape: tuple[int, ...], axes: Axes) -> MissingMask:
+def wrap_missing(mask: Any, shape: tuple[int, ...], axes: Axes) -> MissingMask:
     """The mask: of the image's shape, of its last axes, or of its shift axes wherever they are."""
     shift = [i for i, role in enumerate(axes.roles) if role == "shift"]
     return wrap_mask(mask, shape, shift)
@@ -278,14 +278,18 @@ def check_bank(bank: FilterBank, source: ImageSamples) -> None:
 
 
 def draw_tiles(
-    source: ImageSamples, n_values: int, most: int | None, seed: int
+    source: ImageSamples,
+    n_values: int,
+    most: int | None,
+    seed: int,
+    side: Sequence[int] | None = None,
 ) -> Iterator[tuple[tuple[int, ...], Region]]:
     """Yield the places of up to ``most`` tiles, in random order: index of a sample, and region.
 
-    Each has about ``n_values`` values. They do not overlap; without a limit, ``most=None``, they
-    cover the image.
+    Each has about ``n_values`` values, or the lengths ``side``. They do not overlap; without a
+    limit, ``most=None``, they cover the image.
     """
-    side = box_lengths(source.shift, n_values // source.n_joint)
+    side = side or box_lengths(source.shift, n_values // source.n_joint)
     counts = [max(1, round(n / s)) for n, s in zip(source.shift, side, strict=True)]
     indices = source.indices()
     total = len(indices) * math.prod(counts)

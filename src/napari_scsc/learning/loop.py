@@ -218,7 +218,8 @@ def _find_noise(
     cancellation.check()
     samples = plan.images[number]
     if plan.options.sigma is not None or plan.tiles_are_anywhere:
-        return find_noise(samples, plan.options.sigma)
+        sigma = plan.options.sigma
+        return find_noise(samples, "auto" if sigma is None else sigma)
     tiles = [tile.values for tile in first[:_FIRST_TILES]]
     if len(plan.images) > 1:
         draws = itertools.islice(plan.draws_of(number), _FIRST_TILES)

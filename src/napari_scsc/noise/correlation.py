@@ -1,9 +1,9 @@
 """How alike the noise of neighbouring pixels is, measured in flat patches.
 
-Patches lie on a grid and are written in cosines. A patch is flat if half of its cosines, the patches
-beside it and the differences of their means say so; the other half is then measured, so that
-choosing does not favour patches whose noise happens to be weak. Powers are compared with those of
-the noise found so far, and the search is repeated until they agree.
+Patches lie on a grid and are written in cosines. A patch is flat if half of its cosines, the
+patches beside it and the differences of their means say so; the other half is then measured, so
+that choosing does not favour patches whose noise happens to be weak. Powers are compared with
+those of the noise found so far, and the search is repeated until they agree.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ _GRADIENT_WEIGHT, _NEIGHBOUR_WEIGHT = 8.0, 1.0  # beside the patch's own cosines
 _MIN_FLAT_SHARE, _MIN_FLAT_PATCHES = 0.02, 20.0  # of all patches; counted without overlaps
 _MAX_FLATNESS = 1.0  # mean power beside that of the noise
 _OUTLIER = 10.0  # mean powers, from which on a cosine is taken for texture
-# Noise of one axis: smoothed by Gaussians of these widths, and by the kernels of binning, linear and
-# cubic interpolation.
+# Noise along an axis: smoothed by Gaussians of these widths, and by the kernels of binning, of
+# linear and of cubic interpolation.
 _WIDTHS = (0.35, 0.45, 0.55, 0.7, 0.9, 1.2, 1.6, 2.2, 3.2)
 _KERNELS = ((1,), (1, 1), (1, 2, 1), (1, 1, 1), (1, 2, 3, 2, 1), (1, 1, 1, 1), (-1, 9, 9, -1))
 # How far the lags may leave such a mixture: at lag 0, and the lag at which it is 1 / e of that.
@@ -129,13 +129,15 @@ def _cut_plane(plane: Array, mask: Array, variance_at: Callable[[Array], Array])
     sums = coefficients[..., 0]
     variances = variance_at(sums / N_LAGS).astype(np.float32)
     powers = np.square(coefficients[..., 1:]) / variances[..., None]
-    whole = sliding_window_view(mask, (N_LAGS, N_LAGS))[::_STEP, ::_STEP].all(axis=(2, 3))
+    whole = np.asarray(
+        sliding_window_view(mask, (N_LAGS, N_LAGS))[::_STEP, ::_STEP].all(axis=(2, 3))
+    )
     core, before, after = slice(_APART, -_APART), slice(-2 * _APART), slice(2 * _APART, None)
     sides = ((before, core), (after, core), (core, before), (core, after))
     around = [powers[side] for side in sides]
     up, down, left, right = (sums[side] for side in sides)
     gradients = (np.square(down - up) + np.square(right - left)) / variances[core, core]
-    chosen = whole[core, core] & np.logical_and.reduce([whole[side] for side in sides])
+    chosen = np.stack([whole[core, core], *(whole[side] for side in sides)]).all(axis=0)
     return _GridPatches(
         powers[core, core][chosen],
         np.stack([one[chosen] for one in around], axis=1),

@@ -36,6 +36,7 @@ _MIN_STEPS = 0.6  # between values, that sigma is wide where noise is recorded f
 _MANY_PATCHES, _FEW_PATCHES = 400, 30  # counted without overlaps
 _MIN_FLAT_SHARE, _MIN_FLAT_PATCHES = 0.02, 5  # where noise and texture can be told apart
 _CLIPPED_SHARE_TOLD, _CLIPPED_SHARE_UNSURE = 0.01, 0.1
+_MIN_CORRELATED_SHARE, _MAX_SLOW_GROWTH = 0.09, 2.0  # beyond these it is texture
 _MIN_CORRELATED_PATCHES = 40  # flat ones, that are enough to know how alike neighbours are
 
 
@@ -43,6 +44,7 @@ def estimate_from_planes(
     planes: Sequence[Array],
     known: Sequence[Array] | None = None,
     *,
+    is_alike: bool = False,
     most: int = MAX_PATCHES,
 ) -> Noise:
     """Estimate the noise of planes, or lines, that were measured in the same way.
@@ -54,6 +56,8 @@ def estimate_from_planes(
     known : sequence of bool arrays, optional
         True where a pixel was measured, in the shapes of the planes. Values that are not finite
         count as not measured.
+    is_alike : bool
+        Whether neighbours share noise, though it may look as if they did not.
     most : int
         Patches that are looked at.
 
@@ -70,10 +74,10 @@ def estimate_from_planes(
         patches = cut_cosine_patches(values.planes, values.measured, most)  # clipped all over
     if patches is None:
         return _unknown_noise(remarks.TINY, guess_sigma(values))
-    return _judge_patches(values, patches)
+    return _judge_patches(values, patches, is_alike)
 
 
-def _judge_patches(values: PlaneValues, patches: CosinePatches) -> Noise:
+def _judge_patches(values: PlaneValues, patches: CosinePatches, is_alike: bool) -> Noise:
     """The noise from the patches, with what there is to say about it."""
     bands = measure_bands(patches)
     flat = find_flat_patches(bands)
@@ -87,13 +91,21 @@ def _judge_patches(values: PlaneValues, patches: CosinePatches) -> Noise:
     white = _fit_variances(patches)
     spectrum = measure_spectrum(patches, white.variances)
     many = patches.independent > _MANY_PATCHES
-    is_blurred = spectrum.middling.is_noise(1.35, many) or spectrum.slow.is_noise(
-        8 if many else 4, many
+    is_blurred = (
+        is_alike
+        or spectrum.middling.is_noise(1.35, many)
+        or spectrum.slow.is_noise(8 if many else 4, many)
     )
     is_streaked = spectrum.stripes.is_noise(1.6, many)
     found, fit = None, white
     if is_blurred or is_streaked:
         found, fit = _find_lags(values, patches, white)
+        is_texture = (
+            fit.flat.share < _MIN_CORRELATED_SHARE or spectrum.slow.growth > _MAX_SLOW_GROWTH
+        )
+        if is_texture and not is_alike:
+            # Texture everywhere: what neighbours share there is content.
+            found, fit, is_blurred, is_streaked = None, white, False, False
     said = list(fit.said)
     is_known = found is not None and found.n_flat >= _MIN_CORRELATED_PATCHES
     if found is None and (is_blurred or is_streaked):

@@ -6,25 +6,31 @@ import itertools
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from napari_scsc._types import Array, Region
-from napari_scsc.data.samples import ImageSamples, box_lengths, draw_tiles
-from napari_scsc.errors import Message
+from napari_scsc.data.samples import ImageSamples, box_lengths, draw_tiles, wrap_missing
+from napari_scsc.errors import Message, UserError
 from napari_scsc.noise import joint
 from napari_scsc.noise.correlation import N_LAGS
 from napari_scsc.noise.cosine_patches import MAX_PATCHES
+from napari_scsc.noise.empty import EmptyNoise, measure_empty
 from napari_scsc.noise.estimate import estimate_from_planes
 from napari_scsc.noise.model import Noise
 
 _TILE_COUNT = 24  # of an image, that are looked at
 _VALUES_PER_TILE = 1 << 18
 _PLANES_PER_TILE = 8
+_PLANES_ACROSS = 32  # the same along the first of three axes, which is often short
+_MAX_DEPTH = 64  # planes of a tile
 _MAX_SAMPLES, _TILES_PER_SAMPLE = 16, 2  # looked at one by one
 _MIN_PATCHES_OF_JOINT = 2000
 
 Tiles = Sequence[tuple[Array, Array]]
+NoiseWish = float | str | Noise | EmptyNoise
+"""A level, "auto", "white" or "correlated", a noise, or what was measured without light."""
 
 
 def given_noise(source: ImageSamples, sigma: float) -> Noise:
@@ -41,34 +47,82 @@ def given_noise(source: ImageSamples, sigma: float) -> Noise:
     return Noise(sigma, 0.0, offset, correlated=False, sure=True, remarks=remarks)
 
 
-def find_noise(source: ImageSamples, sigma: float | None) -> Noise:
-    """The noise of an image: that of level ``sigma``, or as estimated from some of its tiles.
+def find_noise(source: ImageSamples, wanted: NoiseWish = "auto") -> Noise:
+    """The noise of an image: as it was given, or as estimated from some of its tiles.
 
     Samples that are restored one by one are looked at one by one, too, and joint values.
     """
-    if sigma is not None:
-        return given_noise(source, sigma)
-    pooled = noise_in_tiles(source, _read(source, noise_tile_places(source)))
+    if isinstance(wanted, Noise):
+        return wanted
+    if isinstance(wanted, float):
+        return given_noise(source, wanted)
+    if isinstance(wanted, EmptyNoise):
+        return wanted.with_photons(_estimate_noise(source, "auto"))
+    found = _estimate_noise(source, wanted)
+    return found.as_white() if wanted == "white" else found
+
+
+def _estimate_noise(source: ImageSamples, wanted: str) -> Noise:
+    is_alike = wanted == "correlated"
+    pooled = noise_in_tiles(source, _read(source, noise_tile_places(source)), is_alike)
     counts = _sample_counts(source)
     if math.prod(counts) == 1:
         return pooled
-    own = [noise_in_tiles(source, _read(source, p)) for p in _places_of_samples(source, counts)]
+    own = [
+        noise_in_tiles(source, _read(source, places), is_alike)
+        for places in _places_of_samples(source, counts)
+    ]
     if not joint.differ(own, pooled):
         return pooled
-    remarks = tuple(dict.fromkeys(remark for part in own for remark in part.remarks))
-    return replace(
-        pooled,
-        samples=tuple(own),
-        sample_counts=counts,
-        correlated=any(part.correlated for part in own),
-        sure=all(part.sure for part in own),
-        remarks=remarks,
+    return replace(pooled, samples=tuple(own), sample_counts=counts, **_judgements(own))
+
+
+def measure_empty_area(source: ImageSamples, empty: Any) -> EmptyNoise:
+    """The noise where nothing is to be seen: where ``empty`` is not zero."""
+    image = source.image
+    mask = wrap_missing(empty, image.shape, source.axes)
+    n = min(2, len(source.shift))
+    planes, masks = [], []
+    for index in source.indices():
+        whole = tuple(slice(0, length) for length in source.shift)
+        marked = mask.read(source.region(index, whole))
+        if not marked.any():
+            continue
+        ordered = source.axes.to_samples(marked).reshape(source.n_joint, *source.shift)
+        known = ordered & ~source.missing(index, whole)
+        values = np.where(known, source.read(index, whole), 0)
+        used = known.reshape(-1, *known.shape[-n:])
+        planes.append(values.reshape(used.shape)[used.any(axis=tuple(range(1, used.ndim)))])
+        masks.append(used[used.any(axis=tuple(range(1, used.ndim)))])
+    if not planes:
+        raise UserError("marks nothing", argument="empty")
+    shape = (-1, *((1,) if n == 1 else ()), *planes[0].shape[1:])
+    return measure_empty(
+        np.concatenate(planes).reshape(shape), np.concatenate(masks).reshape(shape)
     )
+
+
+def _judgements(own: Sequence[Noise]) -> dict[str, Any]:
+    """What is said of several noises together."""
+    return {
+        "correlated": any(part.correlated for part in own),
+        "sure": all(part.sure for part in own),
+        "remarks": tuple(dict.fromkeys(remark for part in own for remark in part.remarks)),
+    }
 
 
 def noise_tile_places(source: ImageSamples) -> Iterator[tuple[tuple[int, ...], Region]]:
     """Where the tiles lie that the noise is estimated from: index of the sample, and region."""
-    return draw_tiles(source, _VALUES_PER_TILE, _TILE_COUNT, seed=0)
+    return draw_tiles(source, _VALUES_PER_TILE, _TILE_COUNT, seed=0, side=_tile_side(source))
+
+
+def _tile_side(source: ImageSamples) -> list[int]:
+    """Lengths of a tile; long enough on the first of three axes to see noise along it."""
+    n_values = _VALUES_PER_TILE // source.n_joint
+    if len(source.shift) < 3:
+        return box_lengths(source.shift, n_values)
+    first = min(source.shift[0], _MAX_DEPTH)
+    return [first, *box_lengths(source.shift[1:], n_values // first)]
 
 
 def _sample_counts(source: ImageSamples) -> tuple[int, ...]:
@@ -96,7 +150,7 @@ def _places_of_samples(
     source: ImageSamples, counts: tuple[int, ...]
 ) -> Iterator[list[tuple[tuple[int, ...], Region]]]:
     """Of each sample that is looked at, the places of a few tiles around its middle."""
-    side = box_lengths(source.shift, _VALUES_PER_TILE // source.n_joint)
+    side = _tile_side(source)
     for index in sample_indices(source, counts):
         starts = [
             np.unique(np.linspace(0, n - s, _TILES_PER_SAMPLE + 2)[1:-1].astype(int))
@@ -121,7 +175,9 @@ def _read(
     return ((source.read(*place), ~source.missing(*place)) for place in places)
 
 
-def noise_in_tiles(source: ImageSamples, tiles: Iterable[tuple[Array, Array]]) -> Noise:
+def noise_in_tiles(
+    source: ImageSamples, tiles: Iterable[tuple[Array, Array]], is_alike: bool = False
+) -> Noise:
     """The noise as estimated from tiles of an image.
 
     Parameters
@@ -130,6 +186,8 @@ def noise_in_tiles(source: ImageSamples, tiles: Iterable[tuple[Array, Array]]) -
         The image.
     tiles : iterable of pairs (values, known)
         Values (C, *shift) as ``source.read`` gives them, and True where they are known.
+    is_alike : bool
+        Whether neighbours share noise, though it may look as if they did not.
 
     Returns
     -------
@@ -146,64 +204,57 @@ def noise_in_tiles(source: ImageSamples, tiles: Iterable[tuple[Array, Array]]) -
         # What is needed of a tile beyond these planes, and no more: they may be large.
         if len(tile) > 1 or tile.ndim > 3:
             cut.append((values, mask))
-    noise = _estimate(planes)
+    noise = _estimate(planes, is_alike)
     if source.n_joint > 1:
-        noise = _with_joint(noise, cut)
+        noise = _with_joint(noise, cut, is_alike)
     if len(source.shift) == 3 and noise.sigma > 0:
         noise = _with_depth(noise, cut)
     return noise.scaled(scale.width, float(scale.low))
 
 
-def _planes_of(values: Array, mask: Array) -> list[tuple[Array, Array]]:
+def _planes_of(
+    values: Array, mask: Array, most: int = _PLANES_PER_TILE
+) -> list[tuple[Array, Array]]:
     """A few planes of a tile, which are enough, and every one of a small image."""
     n = min(2, values.ndim - 1)
     values = values.reshape(-1, *values.shape[-n:])
     mask = mask.reshape(values.shape)
-    chosen = np.unique(np.linspace(0, len(values) - 1, _PLANES_PER_TILE).astype(int))
+    chosen = np.unique(np.linspace(0, len(values) - 1, most).astype(int))
     return [(values[i], mask[i]) for i in chosen]
 
 
-def _estimate(planes: Tiles, most: int = MAX_PATCHES) -> Noise:
+def _estimate(planes: Tiles, is_alike: bool = False, most: int = MAX_PATCHES) -> Noise:
     values, known = zip(*planes, strict=True)
     return estimate_from_planes(
-        values, None if all(mask.all() for mask in known) else known, most=most
+        values,
+        None if all(mask.all() for mask in known) else known,
+        is_alike=is_alike,
+        most=most,
     )
 
 
-def _with_joint(pooled: Noise, tiles: Tiles) -> Noise:
+def _with_joint(pooled: Noise, tiles: Tiles, is_alike: bool) -> Noise:
     """The noise with that of each joint value, where they differ, and with what they share."""
     n_joint = len(tiles[0][0])
     most = max(_MIN_PATCHES_OF_JOINT, MAX_PATCHES // n_joint)
-    own = [
-        _estimate(
-            [p for values, mask in tiles for p in _planes_of(values[c : c + 1], mask[c : c + 1])],
-            most,
-        )
-        for c in range(n_joint)
-    ]
-    shared = joint.shared_noise([np.where(mask, values, np.nan) for values, mask in tiles])
+    own = []
+    for c in range(n_joint):
+        planes = [p for tile, mask in tiles for p in _planes_of(tile[c, None], mask[c, None])]
+        own.append(_estimate(planes, is_alike, most))
+    shared = joint.shared_noise([np.where(mask, tile, np.nan) for tile, mask in tiles])
     if shared:
         pooled = replace(pooled, shared=shared)
     if not joint.differ(own, pooled):
         return pooled
-    least = joint.least_level(own)
-    raised = (
-        part if part.sigma >= least else replace(part, sigma=least, gain=0.0, offset=least**2)
-        for part in own
-    )
-    remarks = tuple(dict.fromkeys(remark for part in own for remark in part.remarks))
+    variance = float(np.mean([part.sigma**2 for part in own]))
     return replace(
-        pooled,
-        sigma=math.sqrt(float(np.mean([part.sigma**2 for part in own]))),
+        pooled.without_correlation(),
+        sigma=math.sqrt(variance),
         gain=0.0,
-        offset=float(np.mean([part.sigma**2 for part in own])),
-        correlated=any(part.correlated for part in own),
-        sure=all(part.sure for part in own),
-        remarks=remarks,
-        lags=(),
-        rows=0.0,
-        columns=0.0,
-        joint=tuple(raised),
+        offset=variance,
+        shared=shared,
+        joint=tuple(joint.raise_levels(own)),
+        **_judgements(own),
     )
 
 
@@ -213,7 +264,7 @@ def _with_depth(noise: Noise, tiles: Tiles) -> Noise:
     for values, mask in tiles:
         if values.shape[1] < 3 * N_LAGS:
             continue
-        planes += _planes_of(values.swapaxes(1, 2), mask.swapaxes(1, 2))
+        planes += _planes_of(values.swapaxes(1, 2), mask.swapaxes(1, 2), _PLANES_ACROSS)
     if not planes:
         return noise
     along = _estimate(planes)

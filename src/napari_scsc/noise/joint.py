@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 from scipy import fft
@@ -30,9 +31,12 @@ def differ(own: Sequence[Noise], pooled: Noise) -> bool:
     return len(ratios) > 1 and max(ratios) > _MIN_LEVEL_RATIO * min(ratios)
 
 
-def least_level(own: Sequence[Noise]) -> float:
-    """The level that joint values without any noise are taken to have."""
-    return _LEAST_LEVEL * float(np.mean([part.sigma for part in own]))
+def raise_levels(own: Sequence[Noise]) -> Iterator[Noise]:
+    """The noises, with a little for those joint values that have none."""
+    least = _LEAST_LEVEL * float(np.mean([part.sigma for part in own]))
+    for part in own:
+        has_none = part.sigma < least
+        yield replace(part, sigma=least, gain=0.0, offset=least**2) if has_none else part
 
 
 def shared_noise(tiles: Sequence[Array]) -> Rows:

@@ -28,7 +28,8 @@ class Noise:
         The variance is ``gain * value + offset``. With a gain of 0 it is the same everywhere; the
         offset of photon noise over a pedestal is negative.
     correlated : bool
-        Whether the noise of neighbouring pixels is alike: ``lags``, ``rows`` and ``columns`` say how.
+        Whether the noise of neighbouring pixels is alike; ``lags``, ``rows`` and ``columns`` say
+        how.
     sure : bool
         Whether the figures can be relied upon; if not, the remarks say why.
     remarks : tuple of Message
@@ -93,15 +94,14 @@ class Noise:
         """Photons at the mean of the values; NaN unless the noise grows with the signal."""
         return (self.mean - self.black) / self.gain if self.gain > 0 else math.nan
 
+    def without_correlation(self) -> Noise:
+        """The same noise, as if no pixel shared any of it with its neighbours."""
+        return replace(self, correlated=False, lags=(), depth=(), rows=0.0, columns=0.0)
+
     def as_white(self) -> Noise:
-        """The same noise, as if no pixel shared any of it with another."""
+        """The same noise, as if no value shared any of it with another."""
         return replace(
-            self,
-            correlated=False,
-            lags=(),
-            depth=(),
-            rows=0.0,
-            columns=0.0,
+            self.without_correlation(),
             shared=(),
             joint=tuple(part.as_white() for part in self.joint),
             samples=tuple(part.as_white() for part in self.samples),
@@ -144,7 +144,7 @@ class Noise:
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Noise:
-        """The noise that ``to_json`` wrote down, also that of version 0.1, which knew less of it."""
+        """The noise that ``to_json`` wrote down; version 0.1 wrote less of it."""
         mean = values.get("mean")
         return cls(
             sigma=check_float("sigma", values["sigma"], least=0),

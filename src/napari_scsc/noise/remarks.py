@@ -72,7 +72,7 @@ def stripes_remark(rows: bool, columns: bool) -> Message:
     """What is said of errors that rows, or columns, share."""
     what = "rows and columns" if rows and columns else "rows" if rows else "columns"
     return Message(
-        f"all pixels of some {what} share an error (stripes, as from a camera's readout or a scan): "
+        f"all pixels of some {what} share an error (stripes, as from a readout or a scan): "
         "it is estimated and taken away"
     )
 

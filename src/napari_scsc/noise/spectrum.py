@@ -22,16 +22,22 @@ class SpectrumBand(NamedTuple):
     powers: Array  # in the flattest patches and in ever more, relative to white noise
     tails: float  # fourth moment over the square of the second: 3 for noise, more for texture
 
+    @property
+    def growth(self) -> float:
+        """From the flattest patches to those less flat: texture grows, noise does not."""
+        return float(self.powers[2] / self.powers[0])
+
     def is_noise(self, least: float, many: bool) -> bool:
         """Whether there is that much more than white noise, and it is not texture.
 
         Where there are ``many`` patches, one of the two signs of noise is enough.
         """
-        growth = self.powers[2] / self.powers[0]
         if many:
-            alike = (self.tails < 3.6 and growth < 1.5) or (self.tails < 8 and growth < 1.2)
+            alike = (self.tails < 3.6 and self.growth < 1.5) or (
+                self.tails < 8 and self.growth < 1.2
+            )
         else:
-            alike = self.tails < 3.4 and growth < 1.2
+            alike = self.tails < 3.4 and self.growth < 1.2
         return bool(alike and self.powers[:2].min() > least)
 
 

@@ -129,7 +129,7 @@ def _levels(
     if depth and len(shape) == 3:
         power = (_cosine_sums(len(depth), shape[0]) @ np.array(depth))[:, None, None] * power
     power = np.maximum(power, _MIN_POWER * power.max())
-    return np.sqrt(power / power.mean()).astype(np.float32)
+    return np.asarray(np.sqrt(power / power.mean()), np.float32)
 
 
 def _cosine_sums(n_lags: int, length: int) -> Array:

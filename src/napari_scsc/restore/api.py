@@ -14,7 +14,7 @@ from napari_scsc.data.samples import ImageSamples, open_samples
 from napari_scsc.errors import Remedy, UserError
 from napari_scsc.model.bank import FilterBank
 from napari_scsc.model.threads import single_threaded
-from napari_scsc.noise.find import find_noise
+from napari_scsc.noise.find import find_noise, measure_empty_area
 from napari_scsc.noise.model import Noise
 from napari_scsc.restore.codes import Codes
 from napari_scsc.restore.encode import check_output, start_encoding
@@ -238,7 +238,7 @@ class EncodeKeywords(TypedDict, total=False):
     resume: bool
 
 
-_NOT_OF_ENCODING = ("bank", "strength", "quality", "method", "seed", "out")
+_NOT_OF_ENCODING = ("bank", "noise", "strength", "quality", "method", "seed", "out")
 
 
 @takes_options(RestoreOptions, without=_NOT_OF_ENCODING)
@@ -357,6 +357,7 @@ def estimate_noise(
     image: Any,
     missing: Any = None,
     *,
+    empty: Any = None,
     kind: str | None = None,
     axes: str | Sequence[str] | Axes | None = None,
 ) -> Noise:
@@ -368,11 +369,16 @@ def estimate_noise(
         See ``denoise``.
     missing : array, optional
         True (or not zero) where the image is not known; see ``inpaint``.
+    empty : array, optional
+        True (or not zero) where the image shows nothing but background, in the shapes that
+        ``missing`` can have: the noise is measured there, and taken to be the same elsewhere,
+        unless it is seen to grow with brightness.
 
     Returns
     -------
     Noise
-        Its level, whether it grows with brightness, and whether that is sure.
+        Its level, whether it grows with brightness, what neighbouring pixels share of it, and
+        whether that is sure; ``denoise(image, noise=...)`` takes it.
 
     Examples
     --------
@@ -382,4 +388,6 @@ def estimate_noise(
     """
     samples = open_samples(image, missing, kind, axes)
     with single_threaded():
-        return find_noise(samples, None)
+        if empty is None:
+            return find_noise(samples)
+        return find_noise(samples, measure_empty_area(samples, empty))

@@ -153,7 +153,7 @@ class Codes:
         """
         if number is None:
             return lazy_result(self._samples, self._decoder)
-        values = self._working.from_work(self.estimate(number), self.dtype)
+        values = self._working_of(number).from_work(self.estimate(number), self.dtype)
         return self._samples.as_image(values)
 
     def estimate(self, number: int) -> Array:
@@ -171,7 +171,8 @@ class Codes:
             )
             problem.reconstruct()
             detail = geometry.crop(problem.residual)
-        return block.smooth + detail.reshape(block.smooth.shape)
+        white = block.smooth + detail.reshape(block.smooth.shape)
+        return self._working_of(number).colour(white)
 
     # --- what follows from it -------------------------------------------------------------------
 
@@ -185,6 +186,9 @@ class Codes:
         """The image without its values."""
         image = wrap_image(_NoValues(self.shape, self.dtype))
         return ImageSamples(image, self.axes, ValueRange(*self.range, n_known=1))
+
+    def _working_of(self, number: int) -> WorkingValues:
+        return self._working.at(self._block_at(number).index)
 
     @cached_property
     def _working(self) -> WorkingValues:

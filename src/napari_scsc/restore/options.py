@@ -14,10 +14,14 @@ from napari_scsc.data.axes import Axes
 from napari_scsc.data.samples import ImageSamples
 from napari_scsc.errors import Remedy, UserError, UserTypeError
 from napari_scsc.model.bank import FilterBank
+from napari_scsc.noise.empty import EmptyNoise, measure_dark
+from napari_scsc.noise.find import NoiseWish
+from napari_scsc.noise.model import Noise
 from napari_scsc.restore.methods import METHODS
 from napari_scsc.restore.quality import QUALITIES, Quality
 from napari_scsc.run.partial import Output
 
+NOISE_WISHES = ("auto", "white", "correlated")
 MIN_MEMORY = 10**8  # bytes
 _TILE_SHARE = 0.7  # of the memory is for tiles: what is around them needs some too
 _TILES_IN_MEMORY = 4  # fit into it, however little it is: as many cores have work
@@ -30,6 +34,7 @@ class RestoreKeywords(TypedDict, total=False):
     axes: str | Sequence[str] | Axes | None
     bank: FilterBank | None
     sigma: float | None
+    noise: Any
     strength: float
     quality: Quality
     method: str
@@ -61,6 +66,12 @@ class RestoreOptions:
         Standard deviation of the noise, in the units of the image. Without it, ``denoise``
         estimates the noise, which may depend on brightness, and ``inpaint`` keeps the known values
         as they are, to the bit; with it, ``inpaint`` denoises them as well.
+    noise : {"auto", "white", "correlated"}, float, Noise or array
+        What is taken for noise. "auto" estimates it: its level, its growth with brightness, what
+        neighbouring pixels, rows, columns, channels share of it. "white" is the same as if they
+        shared nothing, "correlated" as if neighbours did share some, where they may. A number is
+        ``sigma``; a ``Noise`` is what ``estimate_noise`` returns, of this or of another image of
+        the kind; an array is a dark frame, or several.
     strength : float
         1 takes away the noise that is there; less is gentler, more is smoother.
     quality : {"draft", "fast", "balanced"}
@@ -89,6 +100,7 @@ class RestoreOptions:
     axes: str | Sequence[str] | Axes | None = None
     bank: FilterBank | None = None
     sigma: float | None = None
+    noise: Any = "auto"
     strength: float = 1.0
     quality: Quality = "balanced"
     method: str = "scsc"
@@ -108,8 +120,7 @@ class RestoreOptions:
             "memory": parse_memory(self.memory),
             "resume": bool(self.resume),
         }
-        if self.sigma is not None:
-            values["sigma"] = check_float("sigma", self.sigma, above=0)
+        values |= _check_noise(self.sigma, self.noise)
         if self.n_jobs is not None:
             values["n_jobs"] = check_int("n_jobs", self.n_jobs, 1)
         if isinstance(self.out, str | os.PathLike):
@@ -118,6 +129,12 @@ class RestoreOptions:
             object.__setattr__(self, name, value)
         if self.resume and self.output is None:
             raise UserError("goes on with a file", argument="resume", remedy=Remedy.NAME_OUTPUT)
+
+    @property
+    def noise_wish(self) -> NoiseWish:
+        """What ``find_noise`` takes."""
+        wish: NoiseWish = self.noise if self.sigma is None else self.sigma
+        return wish
 
     @property
     def output(self) -> Output | None:
@@ -161,9 +178,29 @@ class RestoreOptions:
         names = ("sigma", "strength", "quality", "method", "seed")
         return {
             **{name: getattr(self, name) for name in names},
+            "noise": self.noise if isinstance(self.noise, str) else repr(self.noise),
             "bank": None if self.bank is None else self.bank.id,
             "memory": self.tile_memory,
         }
+
+
+def _check_noise(sigma: Any, noise: Any) -> dict[str, Any]:
+    """Both options, checked: a number is a sigma, an array a dark frame."""
+    if isinstance(noise, int | float | np.number) and not isinstance(noise, bool):
+        if sigma is not None:
+            raise UserError("is given twice, as sigma and as noise", argument="noise")
+        sigma, noise = noise, "auto"
+    if sigma is not None:
+        sigma = check_float("sigma", sigma, above=0)
+        if not (isinstance(noise, str) and noise == "auto"):
+            raise UserError(
+                "says what the noise is, and so does sigma", argument="noise", remedy="give one"
+            )
+    if isinstance(noise, str):
+        check_choice("noise", noise, NOISE_WISHES)
+    elif not isinstance(noise, Noise | EmptyNoise):
+        noise = measure_dark(noise)
+    return {"sigma": sigma, "noise": noise}
 
 
 def check_bank_type(bank: Any, *, is_needed: bool = False) -> None:

@@ -136,7 +136,9 @@ class TileCoder(TileRestorer):
     ) -> Iterator[tuple[float, Array]]:
         """The smooth part, and what the code says."""
         smooth, code = self.code(samples, index, part, cancellation)
-        yield 1.0, smooth if code is None else smooth + code.reconstruction.reshape(smooth.shape)
+        white = smooth if code is None else smooth + code.reconstruction.reshape(smooth.shape)
+        is_whole = is_complete(samples)
+        yield 1.0, self.working.at(index).colour(white) if is_whole else white
 
     def code(
         self,
@@ -175,12 +177,17 @@ class TileCoder(TileRestorer):
         return {k: v for k, v in self.__dict__.items() if k != "model"}
 
 
+def is_complete(samples: ImageSamples) -> bool:
+    """Whether nothing is missing: only then can the noise be made white."""
+    return not samples.has_missing and samples.is_known_whole
+
+
 def _read_split(
     samples: ImageSamples, working: WorkingValues, index: tuple[int, ...], part: Region
 ) -> tuple[Array, Array, Array | None]:
     values, working = samples.read(index, part), working.at(index)
-    if not samples.has_missing and samples.is_known_whole:
-        return split_smooth(working.to_work(values), None)
+    if is_complete(samples):
+        return split_smooth(working.whiten(working.to_work(values)), None)
     missing = samples.missing(index, part)
     known = np.where(missing, 0, working.to_work(values)).astype(np.float32)
     return split_smooth(known, ~missing)

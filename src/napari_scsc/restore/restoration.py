@@ -232,8 +232,8 @@ def _restore(
 ) -> Updates:
     def find() -> Noise:
         # What is known stays as it is, unless the user says how noisy it is.
-        is_kept = task == "inpaint" and options.sigma is None
-        return given_noise(samples, 0.0) if is_kept else find_noise(samples, options.sigma)
+        is_kept = task == "inpaint" and options.noise_wish == "auto"
+        return given_noise(samples, 0.0) if is_kept else find_noise(samples, options.noise_wish)
 
     is_timed = group_kernels.is_ready() and not folder
     start, paused = time.perf_counter(), cancellation.paused_seconds
