@@ -13,11 +13,12 @@ import numpy as np
 from napari_scsc._types import Array, Region
 from napari_scsc.data.samples import ImageSamples, box_lengths, draw_tiles, wrap_missing
 from napari_scsc.errors import Message, UserError
-from napari_scsc.noise import joint
+from napari_scsc.noise import joint, remarks
 from napari_scsc.noise.correlation import N_LAGS
 from napari_scsc.noise.cosine_patches import MAX_PATCHES
 from napari_scsc.noise.empty import EmptyNoise, measure_empty
 from napari_scsc.noise.estimate import estimate_from_planes
+from napari_scsc.noise.fixed_pattern import MIN_FRAMES, pattern_level
 from napari_scsc.noise.model import Noise
 
 _TILE_COUNT = 24  # of an image, that are looked at
@@ -25,6 +26,7 @@ _VALUES_PER_TILE = 1 << 18
 _PLANES_PER_TILE = 8
 _PLANES_ACROSS = 32  # the same along the first of three axes, which is often short
 _MAX_DEPTH = 64  # planes of a tile
+_MIN_DEPTH = 0.1  # correlation of neighbouring planes, from which on they share noise
 _MAX_SAMPLES, _TILES_PER_SAMPLE = 16, 2  # looked at one by one
 _MIN_PATCHES_OF_JOINT = 2000
 
@@ -36,15 +38,15 @@ NoiseWish = float | str | Noise | EmptyNoise
 def given_noise(source: ImageSamples, sigma: float) -> Noise:
     """The noise level that the user gave, with a remark if it cannot be meant."""
     width = source.range.scale().width
-    remarks: tuple[Message, ...] = ()
+    said: tuple[Message, ...] = ()
     if sigma > width:
         text = (
             f"is {sigma:.3g}, but all values of the image lie within {width:.3g}: "
             "it is a standard deviation in the units of the image"
         )
-        remarks = (Message(text, argument="sigma"),)
+        said = (Message(text, argument="sigma"),)
     offset = min(sigma, 1e150) ** 2
-    return Noise(sigma, 0.0, offset, correlated=False, sure=True, remarks=remarks)
+    return Noise(sigma, 0.0, offset, correlated=False, sure=True, remarks=said)
 
 
 def find_noise(source: ImageSamples, wanted: NoiseWish = "auto") -> Noise:
@@ -208,7 +210,7 @@ def noise_in_tiles(
     if source.n_joint > 1:
         noise = _with_joint(noise, cut, is_alike)
     if len(source.shift) == 3 and noise.sigma > 0:
-        noise = _with_depth(noise, cut)
+        noise = _with_frames(_with_depth(noise, cut), cut)
     return noise.scaled(scale.width, float(scale.low))
 
 
@@ -255,6 +257,35 @@ def _with_joint(pooled: Noise, tiles: Tiles, is_alike: bool) -> Noise:
         shared=shared,
         joint=tuple(joint.raise_levels(own)),
         **_judgements(own),
+    )
+
+
+def _with_frames(noise: Noise, tiles: Tiles) -> Noise:
+    """The noise with what a pixel has in all frames, or planes, of three shift axes."""
+    means = [
+        (values.mean(axis=1), np.asarray(mask.all(axis=1)))
+        for values, mask in tiles
+        if values.shape[1] >= MIN_FRAMES
+    ]
+    if not means:
+        return noise
+    found = _estimate([p for mean, mask in means for p in _planes_of(mean, mask)])
+    depth = noise.depth or (1.0,)
+    n_frames = min(values.shape[1] for values, _ in tiles if values.shape[1] >= MIN_FRAMES)
+    level = pattern_level(found.sigma, noise.sigma, n_frames, 2 * sum(depth) - 1)
+    if not level or not found.sure or noise.joint:
+        return noise
+    # Noise along the axis was measured with the pattern, which is the same at all lags.
+    share = min(level / noise.sigma, 0.99) ** 2
+    rest = tuple((lag - share) / (1 - share) for lag in depth)
+    is_left = len(rest) > 1 and max(map(abs, rest[1:])) > _MIN_DEPTH
+    said = tuple(r for r in noise.remarks if is_left or r not in remarks.ALIKE)
+    return replace(
+        noise,
+        frames=level,
+        depth=rest if is_left else (),
+        correlated=True,
+        remarks=(*said, remarks.PATTERNED),
     )
 
 

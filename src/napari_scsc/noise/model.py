@@ -39,9 +39,9 @@ class Noise:
         at the distance 0. Empty for white noise.
     depth : tuple of float
         The same along the shift axis before those.
-    rows, columns : float
-        Standard deviation of an error that all pixels of a row, or of a column, share; it is part
-        of ``sigma``, not of ``lags``.
+    rows, columns, frames : float
+        Standard deviation of an error that all pixels of a row, or of a column, share, or that a
+        pixel has in all frames (a fixed pattern); it is part of ``sigma``, not of ``lags``.
     joint : tuple of Noise
         The noise of each joint value (band, channel, view), where they differ.
     shared : tuple of tuples of float
@@ -64,6 +64,7 @@ class Noise:
     depth: tuple[float, ...] = ()
     rows: float = 0.0
     columns: float = 0.0
+    frames: float = 0.0
     joint: tuple[Noise, ...] = ()
     shared: Rows = ()
     samples: tuple[Noise, ...] = ()
@@ -96,7 +97,7 @@ class Noise:
 
     def without_correlation(self) -> Noise:
         """The same noise, as if no pixel shared any of it with its neighbours."""
-        return replace(self, correlated=False, lags=(), depth=(), rows=0.0, columns=0.0)
+        return replace(self, correlated=False, lags=(), depth=(), rows=0.0, columns=0.0, frames=0.0)
 
     def as_white(self) -> Noise:
         """The same noise, as if no value shared any of it with another."""
@@ -117,6 +118,7 @@ class Noise:
             offset=self.offset * width**2 - gain * low,
             rows=self.rows * width,
             columns=self.columns * width,
+            frames=self.frames * width,
             joint=tuple(part.scaled(width, low) for part in self.joint),
             samples=tuple(part.scaled(width, low) for part in self.samples),
             mean=self.mean * width + low,
@@ -135,6 +137,7 @@ class Noise:
             "depth": self.depth,
             "rows": self.rows,
             "columns": self.columns,
+            "frames": self.frames,
             "joint": [part.to_json() for part in self.joint],
             "shared": self.shared,
             "samples": [part.to_json() for part in self.samples],
@@ -157,6 +160,7 @@ class Noise:
             depth=tuple(map(float, values.get("depth", ()))),
             rows=check_float("rows", values.get("rows", 0.0), least=0),
             columns=check_float("columns", values.get("columns", 0.0), least=0),
+            frames=check_float("frames", values.get("frames", 0.0), least=0),
             joint=tuple(map(cls.from_json, values.get("joint", ()))),
             shared=_rows(values.get("shared", ())),
             samples=tuple(map(cls.from_json, values.get("samples", ()))),

@@ -77,8 +77,14 @@ def stripes_remark(rows: bool, columns: bool) -> Message:
     )
 
 
+PATTERNED = Message(
+    "pixels have an error of their own that is the same in all frames or planes (a fixed pattern, "
+    "as of a camera): it is estimated and taken away"
+)
+ALIKE = (CORRELATED, MAYBE_CORRELATED)
 CERTAIN = (
     CORRELATED,
+    PATTERNED,
     stripes_remark(True, True),
     stripes_remark(True, False),
     stripes_remark(False, True),

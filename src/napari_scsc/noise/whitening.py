@@ -1,9 +1,9 @@
 """Whitening: values whose noise is correlated, turned into values whose noise is white, and back.
 
-Errors that rows or columns share are estimated and taken away. What is left is stationary: cosines
-over the whole array are nearly independent of each other, and each is divided by the level that the
-noise has there. Joint values are mixed so that they share no noise. Nothing of the rest is lost:
-``colour`` undoes it to rounding.
+Errors that rows, columns or frames share are estimated and taken away. What is left is stationary:
+cosines over the whole array are nearly independent of each other, and each is divided by the level
+that the noise has there. Joint values are mixed so that they share no noise. Nothing of the rest is
+lost: ``colour`` undoes it to rounding.
 """
 
 from __future__ import annotations
@@ -16,12 +16,13 @@ import numpy as np
 from scipy import fft
 
 from napari_scsc._types import Array
+from napari_scsc.noise.fixed_pattern import fixed_pattern
 from napari_scsc.noise.model import Noise
 from napari_scsc.noise.stripes import row_errors
 
 _MIN_POWER = 1e-2  # of the largest of a spectrum: less cannot be told from nothing
 _MIN_SHARED = 1e-2  # the same of what joint values share
-_LEFT_OF_STRIPES = 0.2  # of their power: where they cannot be told from content
+_LEFT_OF_SHARED = 0.2  # of the power of such errors: where they cannot be told from content
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,23 +33,29 @@ class JointSpectrum:
     depth: tuple[float, ...]
     rows: float  # levels of errors, relative to that of all noise
     columns: float
+    frames: float
 
     @classmethod
     def of(cls, noise: Noise) -> JointSpectrum:
         """That of a noise."""
         level = noise.sigma or 1.0
-        return cls(noise.lags, noise.depth, noise.rows / level, noise.columns / level)
+        shared = (part / level for part in (noise.rows, noise.columns, noise.frames))
+        return cls(noise.lags, noise.depth, *shared)
 
     @property
     def is_white(self) -> bool:
         """Whether nothing is alike."""
-        return not (self.lags or self.depth or self.rows or self.columns)
+        return not (self.lags or self.depth or self.shared)
+
+    @property
+    def shared(self) -> float:
+        """Share of the variance that rows, columns and frames share."""
+        return self.rows**2 + self.columns**2 + self.frames**2
 
     @property
     def white_share(self) -> float:
-        """Level of the noise without the errors of rows and columns, relative to all of it."""
-        striped = self.rows**2 + self.columns**2
-        return math.sqrt(max(1 - (1 - _LEFT_OF_STRIPES) * striped, _MIN_POWER))
+        """Level of what is left without these errors, relative to all of it."""
+        return math.sqrt(max(1 - (1 - _LEFT_OF_SHARED) * self.shared, _MIN_POWER))
 
 
 class Whitening:
@@ -85,7 +92,9 @@ class Whitening:
         return values.astype(np.float32, copy=False)
 
     def _divide(self, spectrum: JointSpectrum, values: Array, sigma: float) -> Array:
-        level = sigma * math.sqrt(max(1 - spectrum.rows**2 - spectrum.columns**2, _MIN_POWER))
+        level = sigma * math.sqrt(max(1 - spectrum.shared, _MIN_POWER))
+        if spectrum.frames and values.ndim == 3:
+            values = values - fixed_pattern(values, level, sigma * spectrum.frames)
         if spectrum.rows and values.ndim > 1:
             values = _without_row_errors(values, level, sigma * spectrum.rows)
         if spectrum.columns and values.ndim > 1:

@@ -75,6 +75,11 @@ class WorkingValues:
         pairs = zip(self._maps, work, strict=True)
         return np.stack([one.from_work(w, dtype) for one, w in pairs])
 
+    @property
+    def is_white(self) -> bool:
+        """Whether working values are white values."""
+        return self._whitening is None and all(part.is_white for part in self._of_samples)
+
     def whiten(self, work: Array) -> Array:
         """White values of working ones (C, *shift), of which none is missing."""
         return self._whitening.whiten(work, self.sigma) if self._whitening else work

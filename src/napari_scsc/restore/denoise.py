@@ -124,8 +124,18 @@ class TileDenoiser(TileRestorer):
     ) -> Iterator[tuple[float, Array]]:
         """The estimate after each pass."""
         working = self.working.at(index)
-        white = working.whiten(_read(samples, working, index, part))
-        mixed = self.basis.project(white)
+        work = _read(samples, working, index, part)
+        yield from self.denoise_values(work, working, executor, cancellation)
+
+    def denoise_values(
+        self,
+        work: Array,
+        working: WorkingValues,
+        executor: Executor | None,
+        cancellation: Cancellation,
+    ) -> Iterator[tuple[float, Array]]:
+        """The same of working values (C, *part), none of which is missing."""
+        mixed = self.basis.project(working.whiten(work))
         denoiser = GroupDenoiser(self.basis, self.passes, executor, cancellation)
         for number, estimate in enumerate(denoiser.estimates(mixed, self.sigma), 1):
             yield number / self.passes.n_passes, working.colour(self.basis.back(estimate))

@@ -23,6 +23,7 @@ from napari_scsc.learning.plan import AUTO_TILES, MAX_TILE_POINTS
 from napari_scsc.model.bank import FilterBank
 from napari_scsc.model.basis import Basis, mixtures_above_noise
 from napari_scsc.noise.working import WorkingValues
+from napari_scsc.restore.denoise import TileDenoiser
 from napari_scsc.restore.fill import (
     AxisErrors,
     distance_to_known,
@@ -40,6 +41,7 @@ _DOUBTED_SHARE = 0.1  # that is known, below which the mask is doubted
 # Noise levels of the first and last round, in errors of the first guess.
 _FIRST_LEVEL, _LAST_LEVEL = 2.0, 0.11
 _RELAXATION = np.float32(1.8)  # a round moves missing values that much further than the denoiser
+_FILLING_SHARE = 0.9  # of the work, where noise is taken away after it
 _MIXING_ROUNDS = 16  # of the joint values alone, before the first round with filters
 
 
@@ -47,7 +49,10 @@ def prepare(restoration: Restoration) -> Generator[RestoreUpdate, None, TileInpa
     """Measure how well missing values can be guessed, and find the filters."""
     samples, options = restoration.samples, restoration.options
     working, sigma = restoration.working, restoration.sigma
-    tiles = _read_tiles_with_something_known(samples, working, options.seed)
+    # Correlated noise is taken away at the end: with missing values it cannot be made white.
+    is_filled_first = not working.is_white
+    level = 0.0 if is_filled_first else sigma
+    places, tiles = _read_tiles_with_something_known(samples, working, options.seed)
     restoration.remarks += _doubt_mask(tiles)
     errors = AxisErrors.of(tiles, options.seed)
     mean = float(np.mean([np.mean(values[known]) for values, known in tiles]))
@@ -55,32 +60,36 @@ def prepare(restoration: Restoration) -> Generator[RestoreUpdate, None, TileInpa
     rounds = LEVELS[options.quality].inpaint_rounds
     levels = np.geomspace(_FIRST_LEVEL * error, _LAST_LEVEL * error, rounds)
     levels = np.maximum(levels, sigma)
+    filled = [_guess(values, known, errors, levels[-1]) for values, known in tiles]
 
-    def learn(filter_shape: tuple[int, ...] | None = None) -> FindBank:
-        filled = [_guess(values, known, errors, levels[-1]) for values, known in tiles]
+    def learn_from(
+        arrays: list[Array], sigma: float, shape: tuple[int, ...] | None = None
+    ) -> FindBank:
         return learn_from_arrays(
-            filled,
-            samples,
-            levels[-1],
-            options.seed,
-            restoration.cancellation,
-            LEARNING_SHARE,
-            filter_shape,
+            arrays, samples, sigma, options.seed, restoration.cancellation, LEARNING_SHARE, shape
         )
 
+    def learn(filter_shape: tuple[int, ...] | None = None) -> FindBank:
+        return learn_from(filled, levels[-1], filter_shape)
+
     bank = yield from restoration.find_bank(learn)
+    denoiser = None
+    if is_filled_first:
+        white = [working.at(index).whiten(x) for (index, _), x in zip(places, filled, strict=True)]
+        own = yield from restoration.find_second_bank(lambda: learn_from(white, sigma))
+        denoiser = TileDenoiser.of(own, samples, working, sigma, options.quality)
     restorer = TileInpainter.of(
         restoration.find_span(bank, learn),
         samples,
         working,
-        sigma,
+        level,
         options.quality,
         levels,
         errors,
         mean,
         options.tile_memory,
     )
-    return replace(restorer, bank=bank)
+    return replace(restorer, bank=bank, denoiser=denoiser)
 
 
 def _doubt_mask(tiles: Sequence[tuple[Array, Array]]) -> list[Message]:
@@ -107,6 +116,7 @@ class TileInpainter(TileRestorer):
     noise: float
     errors: AxisErrors
     mean: float
+    denoiser: TileDenoiser | None = None
 
     @classmethod
     def of(
@@ -139,7 +149,7 @@ class TileInpainter(TileRestorer):
     ) -> Iterator[tuple[float, Array]]:
         """The missing values after each round."""
         values, known = _read(samples, self.working, index, part)
-        if known.all() and self.noise == 0:
+        if known.all() and self.keeps_known:
             yield 1.0, values
             return
         guess = (
@@ -162,13 +172,20 @@ class TileInpainter(TileRestorer):
             executor,
             cancellation,
         )
-        for number, estimate in enumerate(rounds, 1):
-            yield number / len(self.levels), estimate
+        filled = guess
+        share = 1.0 if self.denoiser is None else _FILLING_SHARE
+        for number, filled in enumerate(rounds, 1):
+            yield share * number / len(self.levels), filled
+        if self.denoiser is not None:
+            working = self.working.at(index)
+            denoised = self.denoiser.denoise_values(filled, working, executor, cancellation)
+            for done, estimate in denoised:
+                yield share + (1 - share) * done, estimate
 
     @property
     def keeps_known(self) -> bool:
         """Unless they have noise."""
-        return self.noise == 0
+        return self.noise == 0 and self.denoiser is None
 
     def count_doubtful(self, samples: ImageSamples, index: tuple[int, ...], part: Region) -> int:
         """How many missing points lie in holes that are wider than the filters."""
@@ -246,8 +263,9 @@ def _rounds(
 
 def _read_tiles_with_something_known(
     samples: ImageSamples, working: WorkingValues, seed: int
-) -> list[tuple[Array, Array]]:
-    """Tiles to learn from: some, or if nothing is known in those, the first in which there is."""
+) -> tuple[list[tuple[tuple[int, ...], Region]], list[tuple[Array, Array]]]:
+    """Tiles to learn from, and where they lie: some, or the first in which something is known."""
+    places: list[tuple[tuple[int, ...], Region]] = []
     tiles: list[tuple[Array, Array]] = []
     for number, place in enumerate(
         draw_tiles(samples, MAX_TILE_POINTS * samples.n_joint, None, seed)
@@ -256,8 +274,9 @@ def _read_tiles_with_something_known(
             break
         values, known = _read(samples, working, *place)
         if known.any():
+            places.append(place)
             tiles.append((values, known))
-    return tiles
+    return places, tiles
 
 
 def _read(

@@ -49,7 +49,7 @@ from napari_scsc.run.updates import (
     hold_to_one_thread,
 )
 
-_SPAN_FILE = "span.scsc"
+_SPAN_FILE, _SECOND_FILE = "span.scsc", "second.scsc"
 _MAX_LEARNED_SAMPLES = 4  # that differ in their noise
 _MIN_PATCHES_PER_VALUE = 16  # of a patch, from which on their moments are better than a bank
 
@@ -115,6 +115,15 @@ class Restoration:
         if self.folder:
             self.folder.keep_bank(bank)
         return bank
+
+    def find_second_bank(self, learn: Callable[[], FindBank]) -> FindBank:
+        """Filters beside those on show: that an earlier run kept, or that are learned now."""
+        found = self.folder.bank(_SECOND_FILE) if self.folder else None
+        if found is None:
+            found = yield from learn()
+        if self.folder:
+            self.folder.keep_bank(found, _SECOND_FILE)
+        return found
 
     def find_span(
         self, bank: FilterBank, learn_own: Callable[[tuple[int, ...] | None], FindBank]
