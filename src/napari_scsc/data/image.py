@@ -96,6 +96,10 @@ class ImageArray:
         """A region as an array of the same kind: not read yet where the array can wait."""
         return self._source[region]
 
+    def masked_by(self, missing: MissingMask) -> ImageArray:
+        """The same image with another mask."""
+        return ImageArray(self._source, self.shape, self.dtype, missing)
+
     def like(self, result: Any) -> Any:
         """Return a result of the same shape as the kind of array that came in.
 

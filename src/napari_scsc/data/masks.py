@@ -82,6 +82,11 @@ def mask_of(source: Any, shape: tuple[int, ...]) -> MissingMask | None:
     return MissingMask(shape, (_OwnMask(source),)) if is_masked(source) else None
 
 
+def mask_from(read: Callable[[Region], Array], shape: tuple[int, ...], level: float) -> MissingMask:
+    """Where the values that ``read`` gives are at least ``level``."""
+    return MissingMask(shape, (_LargeValues(read, level),))
+
+
 def _axes_of_mask(
     mask_shape: tuple[int, ...], image_shape: tuple[int, ...], axes: Sequence[int]
 ) -> tuple[int, ...] | None:
@@ -122,6 +127,17 @@ class _OwnMask:
 
     def __call__(self, region: Region) -> Array:
         return np.asarray(np.ma.getmaskarray(read_region(self.source, region)))
+
+
+@dataclass(frozen=True, slots=True)
+class _LargeValues:
+    """Reads where the values of an image are at least a level."""
+
+    read: Callable[[Region], Array]
+    level: float
+
+    def __call__(self, region: Region) -> Array:
+        return np.asarray(self.read(region) >= self.level)
 
 
 def _grey_values(part: Array) -> Array:

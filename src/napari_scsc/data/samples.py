@@ -12,7 +12,7 @@ import numpy as np
 from napari_scsc._types import Array, Region
 from napari_scsc.data.axes import Axes, resolve
 from napari_scsc.data.image import ImageArray, wrap_image
-from napari_scsc.data.masks import MissingMask, wrap_mask
+from napari_scsc.data.masks import MissingMask, mask_from, wrap_mask
 from napari_scsc.data.scaling import ValueRange, measure_range
 from napari_scsc.errors import Remedy, UserError
 from napari_scsc.model.bank import FilterBank
@@ -84,6 +84,15 @@ class ImageSamples:
         """Whether all values were looked at."""
         seen = self.range.n_known + self.range.n_nan + self.range.n_masked
         return seen == math.prod(self.image.shape)
+
+    def without_saturated(self, level: float) -> ImageSamples:
+        """The same, with values of at least ``level`` missing."""
+        image = self.image
+        mask = mask_from(image.read, image.shape, level)
+        masked = image.masked_by(mask if image.missing is None else image.missing | mask)
+        return ImageSamples(
+            masked, self.axes, replace(self.range, n_masked=self.range.n_masked + 1)
+        )
 
     def indices(self) -> list[tuple[int, ...]]:
         """The indices of the samples along the sample axes: one empty index if there are none."""

@@ -235,9 +235,3 @@ def _covered(shapes: Shapes, plane: tuple[int, ...]) -> Array:
         if inside.any():
             found |= ndimage.distance_transform_edt(~inside, sampling=sampling) < width / 2
     return found
-
-
-def saturated(data: Any) -> Array:
-    """Where the values are the largest of all: the detector could not count further."""
-    whole = wrap_image(data).whole()
-    return np.asarray(whole >= np.nanmax(whole))

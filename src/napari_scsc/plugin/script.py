@@ -12,7 +12,7 @@ from napari_scsc.restore.methods import METHODS
 
 _HOMES = {
     "napari_scsc": ("Axes", "FilterBank", "denoise", "inpaint", "iter_inpaint", "learn"),
-    "napari_scsc.plugin.layers": ("missing_from", "saturated"),
+    "napari_scsc.plugin.layers": ("missing_from",),
 }
 """What a script may have to import, by where it is imported from."""
 

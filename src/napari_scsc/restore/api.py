@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, TypedDict, Unpack
 
 from napari_scsc._keywords import check_keywords, takes_options
@@ -94,6 +95,12 @@ def iter_denoise(
 def _start_denoising(
     image: Any, options: RestoreOptions, is_watched: bool, cancellation: Cancellation
 ) -> Updates:
+    if options.saturation is not False:
+        raise UserError(
+            "is what inpaint fills; denoise keeps such values",
+            argument="saturation",
+            remedy=Remedy.FILL_MISSING,
+        )
     samples = open_samples(image, None, options.kind, options.axes)
     if samples.has_missing:
         count = samples.range.n_nan + samples.range.n_masked
@@ -201,6 +208,10 @@ def _start_inpainting(
     cancellation: Cancellation,
 ) -> Updates:
     samples = open_samples(image, missing, options.kind, options.axes)
+    if options.saturation is not False:
+        level = samples.range.high if options.saturation is True else float(options.saturation)
+        options = replace(options, saturation=float(level))
+        samples = samples.without_saturated(float(level))
     if not samples.has_missing and samples.is_known_whole:
         raise UserError(
             "nothing is missing: the mask is empty and the image holds no NaN",
@@ -238,7 +249,7 @@ class EncodeKeywords(TypedDict, total=False):
     resume: bool
 
 
-_NOT_OF_ENCODING = ("bank", "noise", "strength", "quality", "method", "seed", "out")
+_NOT_OF_ENCODING = ("bank", "noise", "saturation", "strength", "quality", "method", "seed", "out")
 
 
 @takes_options(RestoreOptions, without=_NOT_OF_ENCODING)

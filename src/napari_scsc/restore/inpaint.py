@@ -89,7 +89,19 @@ def prepare(restoration: Restoration) -> Generator[RestoreUpdate, None, TileInpa
         mean,
         options.tile_memory,
     )
-    return replace(restorer, bank=bank, denoiser=denoiser)
+    saturation = options.saturation if isinstance(options.saturation, float) else None
+    if saturation is not None:
+        restoration.remarks += _doubt_type(samples, saturation)
+    return replace(restorer, bank=bank, denoiser=denoiser, saturation=saturation)
+
+
+def _doubt_type(samples: ImageSamples, saturation: float) -> list[Message]:
+    """A remark where the type of the values holds no more than the saturated ones."""
+    dtype = samples.image.dtype
+    if dtype.kind not in "iu" or saturation < np.iinfo(dtype).max:
+        return []
+    text = f"the type {dtype} holds nothing above the saturated values: they stay as they are"
+    return [Message(text, remedy="convert the image to float32 first")]
 
 
 def _doubt_mask(tiles: Sequence[tuple[Array, Array]]) -> list[Message]:
@@ -117,6 +129,7 @@ class TileInpainter(TileRestorer):
     errors: AxisErrors
     mean: float
     denoiser: TileDenoiser | None = None
+    saturation: float | None = None
 
     @classmethod
     def of(
@@ -160,10 +173,13 @@ class TileInpainter(TileRestorer):
         far = self._far(samples, index, part)
         if far.any():
             guess = smooth_fill(guess, np.broadcast_to(~far, guess.shape))
+        least = self._least(samples, index, part)
+        guess = np.maximum(guess, least)
         rounds = _rounds(
             values,
             known,
             guess,
+            least,
             far,
             self.basis,
             self.passes,
@@ -180,7 +196,16 @@ class TileInpainter(TileRestorer):
             working = self.working.at(index)
             denoised = self.denoiser.denoise_values(filled, working, executor, cancellation)
             for done, estimate in denoised:
-                yield share + (1 - share) * done, estimate
+                yield share + (1 - share) * done, np.maximum(estimate, least)
+
+    def _least(self, samples: ImageSamples, index: tuple[int, ...], part: Region) -> Array:
+        """What values are known to be at least, in working values: the saturated ones."""
+        if self.saturation is None:
+            return np.full((samples.n_joint, *(1,) * len(part)), -np.inf, np.float32)
+        values = samples.read(index, part)
+        level = np.full(values.shape, self.saturation, np.float64)
+        least = self.working.at(index).to_work(level)
+        return np.where(values >= self.saturation, least, np.float32(-np.inf))
 
     @property
     def keeps_known(self) -> bool:
@@ -219,6 +244,7 @@ def _rounds(
     values: Array,
     known: Array,
     guess: Array,
+    least: Array,
     far: Array,
     basis: Basis,
     passes: Passes,
@@ -227,7 +253,10 @@ def _rounds(
     executor: Executor | None,
     cancellation: Cancellation,
 ) -> Iterator[Array]:
-    """Estimates of a tile (C, *shift), each better than the one before."""
+    """Estimates of a tile (C, *shift), each better than the one before.
+
+    No value falls below ``least``, which has the shape of a tile, or can be spread to it.
+    """
     boxes: list[Region] = [tuple(slice(0, n) for n in known.shape[1:])]
     if noise == 0:
         # What a patch that touches a missing value is compared with lies no farther away.
@@ -237,6 +266,7 @@ def _rounds(
     def rounds_of(box: Region) -> Iterator[Array]:
         inside = (slice(None), *box)
         own_values, own_known, own_guess = values[inside], known[inside], guess[inside]
+        own_least = np.broadcast_to(least, values.shape)[inside]
         fixed = far[box] & np.ones(own_known.shape, bool)
         wanted = None if noise > 0 else np.asarray(~own_known.all(axis=0))
         x = own_guess
@@ -250,7 +280,7 @@ def _rounds(
                 moved = smooth_fill(moved, ~fixed) if last else np.where(fixed, own_guess, moved)
             if not (last and noise > 0):
                 moved = np.where(own_known, own_values, moved)
-            x = moved.astype(np.float32)
+            x = np.maximum(moved, own_least).astype(np.float32)
             yield x
 
     estimate = guess.copy()

@@ -35,6 +35,7 @@ class RestoreKeywords(TypedDict, total=False):
     bank: FilterBank | None
     sigma: float | None
     noise: Any
+    saturation: bool | float
     strength: float
     quality: Quality
     method: str
@@ -72,6 +73,9 @@ class RestoreOptions:
         shared nothing, "correlated" as if neighbours did share some, where they may. A number is
         ``sigma``; a ``Noise`` is what ``estimate_noise`` returns, of this or of another image of
         the kind; an array is a dark frame, or several.
+    saturation : bool or float
+        For ``inpaint``: the value at which the detector saturates, True for the largest of the
+        image. Values as large are missing, and are filled with no less than that.
     strength : float
         1 takes away the noise that is there; less is gentler, more is smoother.
     quality : {"draft", "fast", "balanced"}
@@ -101,6 +105,7 @@ class RestoreOptions:
     bank: FilterBank | None = None
     sigma: float | None = None
     noise: Any = "auto"
+    saturation: bool | float = False
     strength: float = 1.0
     quality: Quality = "balanced"
     method: str = "scsc"
@@ -121,6 +126,8 @@ class RestoreOptions:
             "resume": bool(self.resume),
         }
         values |= _check_noise(self.sigma, self.noise)
+        if not isinstance(self.saturation, bool):
+            values["saturation"] = check_float("saturation", self.saturation)
         if self.n_jobs is not None:
             values["n_jobs"] = check_int("n_jobs", self.n_jobs, 1)
         if isinstance(self.out, str | os.PathLike):
@@ -175,7 +182,7 @@ class RestoreOptions:
 
     def fingerprint(self) -> dict[str, Any]:
         """The options that the result depends on."""
-        names = ("sigma", "strength", "quality", "method", "seed")
+        names = ("sigma", "saturation", "strength", "quality", "method", "seed")
         return {
             **{name: getattr(self, name) for name in names},
             "noise": self.noise if isinstance(self.noise, str) else repr(self.noise),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 from magicgui.widgets import CheckBox, ComboBox, FloatSlider
 from napari.layers import Image, Labels, Shapes
 from qtpy.QtCore import QTimer, Signal
@@ -162,6 +161,8 @@ class RestoreSection(Section):
         }
         if self.sigma.value:
             options["sigma"] = self.sigma.value
+        if self.inpaints and self.saturated.value:
+            options["saturation"] = True
         if self.method_name != _DEFAULT_METHOD:
             options["method"] = self.method_name
         return RestoreRequest(
@@ -180,31 +181,19 @@ class RestoreSection(Section):
             return lambda: None
         mask = self._mask_layer()
         drawn = None if mask is None else layers.missing_from(mask, image)
-        data = image.data if self.saturated.value else None
         may_hold_nan = wrap_image(image.data).dtype.kind == "f"
-        if drawn is None and data is None and not may_hold_nan:
+        if drawn is None and not self.saturated.value and not may_hold_nan:
             raise UserError(
                 "nothing is marked as missing: choose a Labels or Shapes layer as the mask"
             )
-
-        def find() -> Array | None:
-            masks = [] if drawn is None else [drawn]
-            if data is not None:
-                masks.append(layers.saturated(data))
-            return np.logical_or.reduce(masks) if masks else None
-
-        return find
+        return lambda: drawn
 
     def _mask_expressions(self, name: str) -> list[str]:
         """The same as expressions for a script about the layer of that name."""
-        words = []
-        if self.inpaints:
-            if self._mask_layer() is not None:
-                mask, image = self.missing_layer.value, name
-                words.append(f"missing_from(viewer.layers[{mask!r}], viewer.layers[{image!r}])")
-            if self.saturated.value:
-                words.append("saturated(image)")
-        return words
+        if not self.inpaints or self._mask_layer() is None:
+            return []
+        mask, image = self.missing_layer.value, name
+        return [f"missing_from(viewer.layers[{mask!r}], viewer.layers[{image!r}])"]
 
     def show_refusal(self, refusal: str) -> None:
         """Let the button of the preview be pressed, or say why it cannot be."""
