@@ -14,5 +14,11 @@ DRAWS = ("uniform", "structure")
 BALLS = ("l2", "l1")
 """In which the weights of the convolutional model lie."""
 
+NOISE_WISHES = ("auto", "white", "correlated")
+"""What may be said of noise that is to be estimated; ``noise/find.py``."""
+
+OUTLIER_WISHES = ("auto", "fill", "keep")
+"""What is done with hot and dead pixels; ``noise/outliers.py``."""
+
 RESULT_FORMATS = (".tif", ".ome.tif", ".zarr", ".ome.zarr", ".npy")
 """Files that results can be written to; ``io/stores``."""

@@ -30,6 +30,7 @@ class Remedy(Enum):
     )
     DROP_AXIS = "drop the axis, or choose another kind"
     FILL_MISSING = "inpaint(image) fills them, and denoises with sigma=..."
+    FILL_OUTLIERS = "outliers='fill' replaces them"
     GIVE_SIGMA = "give sigma if you know it"
     INVERT_MASK = "if the mask marks what is known, invert it"
     LEARN_WITH_CHECKPOINT = "learn again, with checkpoint=..."

@@ -26,6 +26,7 @@ from napari_scsc.cli.inputs import (
     is_done,
     is_terminal,
     load_bank,
+    load_frames,
     load_mask,
     name_results,
     open_alike,
@@ -126,6 +127,13 @@ def _restore(start: Callable[..., Updates], given: Mapping[str, Any]) -> None:
         raise click.UsageError("--out '-' is for a pipe or a file, and this is a terminal")
     results = name_results(find_inputs(request), request, options["resume"])
     options["bank"] = load_bank(options["bank"])
+    dark = options.pop("dark")
+    if dark is not None:
+        if options["noise"] != "auto":
+            raise click.UsageError("--dark and --noise both say what the noise is: give one")
+        options["noise"] = load_frames(dark)
+    if options.get("saturation", False) is None:
+        options["saturation"] = False
     restore_each(start, request, results, options, describe_noise)
 
 

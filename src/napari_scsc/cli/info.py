@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from napari_scsc.cli.inputs import FileRequest, find_axes, holds_codes, load_bank, open_array
@@ -35,7 +36,29 @@ def describe_bank(bank: FilterBank) -> dict[str, Any]:
 
 def describe_noise(finished: Finished) -> dict[str, Any]:
     """The noise that a restoration went by."""
-    return {"sigma": finished.noise and finished.noise.sigma}
+    return {} if finished.noise is None else noise_facts(finished.noise)
+
+
+def noise_facts(noise: Noise) -> dict[str, Any]:
+    """What is known of a noise, by name; the units are those of the image, and photons."""
+    facts: dict[str, Any] = {"sigma": noise.sigma}
+    if noise.depends_on_signal:
+        facts |= {"gain": noise.gain, "black": noise.black}
+        if noise.read_noise:
+            facts["read_noise_photons"] = noise.read_noise
+        if math.isfinite(noise.photons):
+            facts["photons_at_the_mean"] = noise.photons
+    if noise.lags:
+        facts["correlation_of_neighbours"] = (noise.lags[1][0], noise.lags[0][1])
+    shared = {"rows": noise.rows, "columns": noise.columns, "frames": noise.frames}
+    facts |= {f"error_of_{name}": level for name, level in shared.items() if level}
+    if noise.joint:
+        facts["sigma_of_joint_values"] = tuple(part.sigma for part in noise.joint)
+    if noise.samples:
+        facts["sigma_of_samples"] = tuple(part.sigma for part in noise.samples)
+    if noise.outliers:
+        facts["outliers_per_million"] = 1e6 * noise.outliers
+    return facts
 
 
 def describe_encoding(finished: Finished) -> dict[str, Any]:
@@ -66,7 +89,7 @@ def _describe_image(path: str, request: FileRequest, with_noise: bool) -> dict[s
         check_lengths(axes, image.array.shape)
         if with_noise:
             noise = _estimate_noise(image.array, axes)
-            facts |= {"sigma": noise.sigma, "sure": noise.sure}
+            facts |= {**noise_facts(noise), "sure": noise.sure}
             facts["grows_with_brightness"] = noise.depends_on_signal
             remarks += noise.remarks
     except (ValueError, TypeError) as error:

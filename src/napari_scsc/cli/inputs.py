@@ -234,3 +234,11 @@ def load_mask(path: str | None) -> Any:
         return None
     with naming_inputs([path]):
         return open_array(path).array
+
+
+def load_frames(path: str) -> Any:
+    """Dark frames, all of them in memory."""
+    import numpy as np
+
+    with naming_inputs([path]):
+        return np.asarray(open_array(path).array)

@@ -20,6 +20,7 @@ REMEDIES = {
     "--scheduler, or remove it and begin again with a smaller --memory",
     Remedy.DROP_AXIS: "choose another --kind or --axes",
     Remedy.FILL_MISSING: "inpaint fills them, and denoises with --sigma",
+    Remedy.FILL_OUTLIERS: "--outliers fill replaces them",
     Remedy.GIVE_SIGMA: "give --sigma if you know it",
     Remedy.INVERT_MASK: "if the mask marks what is known, invert it",
     Remedy.LEARN_WITH_CHECKPOINT: "learn again",

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from napari_scsc.choices import KINDS, MODELS, RESULT_FORMATS
+from napari_scsc.choices import KINDS, MODELS, NOISE_WISHES, OUTLIER_WISHES, RESULT_FORMATS
 from napari_scsc.restore.methods import METHODS
 from napari_scsc.restore.quality import QUALITIES
 
@@ -60,6 +60,12 @@ _MASK_TEXT = "Image that is not 0 where something is missing."
 _MASK = _option("--mask", "missing", type=click.Path(), text=_MASK_TEXT)
 _SIGMA_TEXT = "Noise level in the units of the image, if it is known."
 _SIGMA = _option("--sigma", type=_ABOVE_0, text=_SIGMA_TEXT)
+_NOISE: list[click.Parameter] = [
+    _SIGMA,
+    _word("--noise", NOISE_WISHES, "What neighbouring pixels share of it.", "auto"),
+    _option("--dark", type=click.Path(), text="Dark frames, from which the noise is read."),
+    _word("--outliers", OUTLIER_WISHES, "Hot and dead pixels: fill or keep them.", "auto"),
+]
 _SEED = _count("--seed", text="The same seed gives the same result.", default=0, least=0)
 _MEMORY = _option("--memory", text='How much to take at most, such as "2GB".')
 _JOBS = _count("--jobs", "n_jobs", text="Threads; all cores unless given.")
@@ -106,11 +112,13 @@ DENOISE: list[click.Parameter] = [
     _word("--quality", QUALITIES, "What to spend.", "balanced"),
     _word("--method", tuple(METHODS), "The paper's are there to compare.", "scsc"),
     _MEMORY,
-    _SIGMA,
+    *_NOISE,
     _SEED,
     *_RUNNING,
 ]
-INPAINT: list[click.Parameter] = [_MASK, *DENOISE]
+_SATURATION_TEXT = "Values of at least that are missing, and filled with no less."
+_SATURATION = _option("--saturation", type=float, text=_SATURATION_TEXT)
+INPAINT: list[click.Parameter] = [_MASK, _SATURATION, *DENOISE]
 ENCODE: list[click.Parameter] = [
     *_READING,
     _out("Folder for the codes (.zarr), or a folder for several of these."),

@@ -13,7 +13,7 @@ import numpy as np
 from napari_scsc._types import Array, Region
 from napari_scsc.data.samples import ImageSamples, box_lengths, draw_tiles, wrap_missing
 from napari_scsc.errors import Message, UserError
-from napari_scsc.noise import joint, remarks
+from napari_scsc.noise import joint, outliers, remarks
 from napari_scsc.noise.correlation import N_LAGS
 from napari_scsc.noise.cosine_patches import MAX_PATCHES
 from napari_scsc.noise.empty import EmptyNoise, measure_empty
@@ -211,6 +211,8 @@ def noise_in_tiles(
         noise = _with_joint(noise, cut, is_alike)
     if len(source.shift) == 3 and noise.sigma > 0:
         noise = _with_frames(_with_depth(noise, cut), cut)
+    if noise.sigma > 0 and not noise.joint:
+        noise = _with_outliers(noise, planes)
     return noise.scaled(scale.width, float(scale.low))
 
 
@@ -257,6 +259,20 @@ def _with_joint(pooled: Noise, tiles: Tiles, is_alike: bool) -> Noise:
         shared=shared,
         joint=tuple(joint.raise_levels(own)),
         **_judgements(own),
+    )
+
+
+def _with_outliers(noise: Noise, planes: Tiles) -> Noise:
+    """The noise with the share of pixels that stand out of it."""
+    share = outliers.outlier_share(planes, noise)
+    if share < outliers.TOLD_SHARE:
+        return noise
+    is_sure = share >= outliers.MIN_SHARE
+    return replace(
+        noise,
+        outliers=share,
+        outlier_limit=outliers.LIKELY if is_sure else 0.0,
+        remarks=(*noise.remarks, remarks.outliers_remark(share, is_sure)),
     )
 
 

@@ -50,6 +50,11 @@ class Noise:
         The noise of samples, where those that are restored one by one differ.
     sample_counts : tuple of int
         How many of them there are along each sample axis; each stands for as many samples.
+    outliers : float
+        Share of the pixels that stand out of all pixels around them (hot, dead, cosmic rays).
+    outlier_limit : float
+        Noise levels from which on such a pixel is replaced before anything else is done; 0: none
+        is.
     mean : float
         Mean of the values that were looked at.
     """
@@ -69,6 +74,8 @@ class Noise:
     shared: Rows = ()
     samples: tuple[Noise, ...] = ()
     sample_counts: tuple[int, ...] = ()
+    outliers: float = 0.0
+    outlier_limit: float = 0.0
     mean: float = math.nan
 
     @property
@@ -142,6 +149,8 @@ class Noise:
             "shared": self.shared,
             "samples": [part.to_json() for part in self.samples],
             "sample_counts": self.sample_counts,
+            "outliers": self.outliers,
+            "outlier_limit": self.outlier_limit,
             "mean": None if math.isnan(self.mean) else self.mean,
         }
 
@@ -165,6 +174,8 @@ class Noise:
             shared=_rows(values.get("shared", ())),
             samples=tuple(map(cls.from_json, values.get("samples", ()))),
             sample_counts=tuple(map(int, values.get("sample_counts", ()))),
+            outliers=check_float("outliers", values.get("outliers", 0.0), least=0),
+            outlier_limit=check_float("outlier_limit", values.get("outlier_limit", 0.0), least=0),
             mean=math.nan if mean is None else check_float("mean", mean),
         )
 

@@ -77,6 +77,14 @@ def stripes_remark(rows: bool, columns: bool) -> Message:
     )
 
 
+def outliers_remark(share: float, is_sure: bool) -> Message:
+    """What is said where that share of the pixels stands out of its surroundings."""
+    text = f"about {share * 1e6:.0f} in a million pixels stand out of all pixels around them"
+    if is_sure:
+        return Message(f"{text} (hot, dead, cosmic rays): they are replaced")
+    return Message(f"{text}, and are kept", remedy=Remedy.FILL_OUTLIERS)
+
+
 PATTERNED = Message(
     "pixels have an error of their own that is the same in all frames or planes (a fixed pattern, "
     "as of a camera): it is estimated and taken away"

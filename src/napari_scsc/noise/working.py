@@ -11,6 +11,7 @@ from napari_scsc.data.scaling import Scale
 from napari_scsc.errors import UserError
 from napari_scsc.noise.anscombe import Anscombe
 from napari_scsc.noise.model import Noise
+from napari_scsc.noise.outliers import without_outliers
 from napari_scsc.noise.whitening import Whitening
 
 _MIN_RELATIVE_SIGMA = 1e-8  # of the range of values: what single precision can still tell
@@ -53,6 +54,7 @@ class WorkingValues:
         self._maps = tuple(_EvenValues(source, part, in_levels) for part in parts)
         self.sigma = self._maps[0].sigma
         self._whitening = Whitening.of(noise, source.n_joint) if noise.sigma else None
+        self._outlier_limit = noise.outlier_limit if noise.sigma else 0.0
 
     def at(self, index: tuple[int, ...]) -> WorkingValues:
         """Those of the sample of that index."""
@@ -81,7 +83,9 @@ class WorkingValues:
         return self._whitening is None and all(part.is_white for part in self._of_samples)
 
     def whiten(self, work: Array) -> Array:
-        """White values of working ones (C, *shift), of which none is missing."""
+        """White values of working ones (C, *shift), of which none is missing, without outliers."""
+        if self._outlier_limit and work.ndim > 2:
+            work = without_outliers(work, self.sigma, self._outlier_limit)
         return self._whitening.whiten(work, self.sigma) if self._whitening else work
 
     def colour(self, white: Array) -> Array:

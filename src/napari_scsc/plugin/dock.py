@@ -52,6 +52,8 @@ class Dock(Section):
     task = Field("restore_section", "Denoise or Inpaint.")
     quality = Field("restore_section", "draft, fast or balanced.")
     sigma = Field("restore_section", "Noise level in the units of the image; 0: estimated.")
+    noise_model = Field("restore_section", "auto, or noise that is white, or correlated.")
+    outliers = Field("restore_section", "Whether hot and dead pixels are filled or kept, or auto.")
     strength = Field("restore_section", "1 takes away the noise that is there.")
     missing_layer = Field("restore_section", "Name of the layer that marks what is missing.")
     saturated = Field("restore_section", "Whether the largest value counts as missing.")

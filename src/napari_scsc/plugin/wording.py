@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
+
 from napari_scsc.errors import Message, Remedy, message_of
+from napari_scsc.noise.model import Noise
 
 ARGUMENTS = {
     "axes": "what is said under 'axes'",
@@ -20,10 +23,13 @@ ARGUMENTS = {
     "n_base": "the number of base filters",
     "n_filters": "the number of filters",
     "n_jobs": "the number of threads in the preferences",
+    "noise": "the noise model",
     "out": "the file of the result",
+    "outliers": "what is done with outliers",
     "passes": "the number of passes",
     "path": "the file",
     "quality": "the quality",
+    "saturation": "the level of saturation",
     "seed": "the seed",
     "sigma": "the noise level",
     "strength": "the strength",
@@ -38,6 +44,7 @@ REMEDIES = {
     Remedy.DROP_AXIS: "set it to 'separate', or choose another kind",
     Remedy.FILL_MISSING: "choose the task Inpaint; to take noise out as well, type its level into "
     "'noise'",
+    Remedy.FILL_OUTLIERS: "'outliers: fill', under advanced, replaces them",
     Remedy.GIVE_SIGMA: "type the noise level into 'noise' if you know it",
     Remedy.INVERT_MASK: "if the mask covers what is known, invert it",
     Remedy.LEARN_WITH_CHECKPOINT: "learn again",
@@ -62,3 +69,26 @@ def say(said: Message | BaseException) -> str:
     """A remark or an error for somebody who sees no code."""
     message = said if isinstance(said, Message) else message_of(said)
     return message.render(ARGUMENTS, REMEDIES)
+
+
+def describe_noise(noise: Noise) -> str:
+    """What was found of a noise, in a line."""
+    mean = "mean " if noise.depends_on_signal else ""
+    words = [f"noise found: {mean}{noise.sigma:.4g}"]
+    if noise.depends_on_signal:
+        words.append(f"grows with brightness (gain {noise.gain:.3g}")
+        if math.isfinite(noise.photons):
+            words[-1] += f", about {noise.photons:.3g} photons at the mean"
+        words[-1] += ")"
+    if noise.lags:
+        words.append(f"shared by neighbours ({noise.lags[0][1]:.0%})")
+    shared = {"rows": noise.rows, "columns": noise.columns, "frames": noise.frames}
+    words += [f"{level:.3g} shared by {name}" for name, level in shared.items() if level]
+    if noise.shared:
+        words.append("shared by channels")
+    parts = noise.joint or noise.samples
+    if parts:
+        levels = [part.sigma for part in parts]
+        words.append(f"of each by itself: {min(levels):.3g} to {max(levels):.3g}")
+    sure = "" if noise.sure else " (not sure: type it in if you know it)"
+    return ", ".join(words) + sure

@@ -249,7 +249,17 @@ class EncodeKeywords(TypedDict, total=False):
     resume: bool
 
 
-_NOT_OF_ENCODING = ("bank", "noise", "saturation", "strength", "quality", "method", "seed", "out")
+_NOT_OF_ENCODING = (
+    "bank",
+    "noise",
+    "outliers",
+    "saturation",
+    "strength",
+    "quality",
+    "method",
+    "seed",
+    "out",
+)
 
 
 @takes_options(RestoreOptions, without=_NOT_OF_ENCODING)

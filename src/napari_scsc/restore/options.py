@@ -10,6 +10,7 @@ from typing import Any, TypedDict
 import numpy as np
 
 from napari_scsc.checks import check_choice, check_float, check_int
+from napari_scsc.choices import NOISE_WISHES, OUTLIER_WISHES
 from napari_scsc.data.axes import Axes
 from napari_scsc.data.samples import ImageSamples
 from napari_scsc.errors import Remedy, UserError, UserTypeError
@@ -21,7 +22,6 @@ from napari_scsc.restore.methods import METHODS
 from napari_scsc.restore.quality import QUALITIES, Quality
 from napari_scsc.run.partial import Output
 
-NOISE_WISHES = ("auto", "white", "correlated")
 MIN_MEMORY = 10**8  # bytes
 _TILE_SHARE = 0.7  # of the memory is for tiles: what is around them needs some too
 _TILES_IN_MEMORY = 4  # fit into it, however little it is: as many cores have work
@@ -35,6 +35,7 @@ class RestoreKeywords(TypedDict, total=False):
     bank: FilterBank | None
     sigma: float | None
     noise: Any
+    outliers: str
     saturation: bool | float
     strength: float
     quality: Quality
@@ -73,6 +74,9 @@ class RestoreOptions:
         shared nothing, "correlated" as if neighbours did share some, where they may. A number is
         ``sigma``; a ``Noise`` is what ``estimate_noise`` returns, of this or of another image of
         the kind; an array is a dark frame, or several.
+    outliers : {"auto", "fill", "keep"}
+        Whether pixels that stand out of all pixels around them (hot, dead, hit by cosmic rays) are
+        replaced before ``denoise`` begins; "auto" does so where there are certainly such.
     saturation : bool or float
         For ``inpaint``: the value at which the detector saturates, True for the largest of the
         image. Values as large are missing, and are filled with no less than that.
@@ -105,6 +109,7 @@ class RestoreOptions:
     bank: FilterBank | None = None
     sigma: float | None = None
     noise: Any = "auto"
+    outliers: str = "auto"
     saturation: bool | float = False
     strength: float = 1.0
     quality: Quality = "balanced"
@@ -118,6 +123,7 @@ class RestoreOptions:
     def __post_init__(self) -> None:
         check_bank_type(self.bank)
         check_choice("quality", self.quality, QUALITIES)
+        check_choice("outliers", self.outliers, OUTLIER_WISHES)
         check_choice("method", self.method, tuple(METHODS))
         values: dict[str, Any] = {
             "strength": check_float("strength", self.strength, above=0),
@@ -182,7 +188,7 @@ class RestoreOptions:
 
     def fingerprint(self) -> dict[str, Any]:
         """The options that the result depends on."""
-        names = ("sigma", "saturation", "strength", "quality", "method", "seed")
+        names = ("sigma", "outliers", "saturation", "strength", "quality", "method", "seed")
         return {
             **{name: getattr(self, name) for name in names},
             "noise": self.noise if isinstance(self.noise, str) else repr(self.noise),

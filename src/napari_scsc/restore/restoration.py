@@ -23,6 +23,7 @@ from napari_scsc.learning.options import LearnOptions
 from napari_scsc.learning.plan import plan_learning
 from napari_scsc.model.bank import FilterBank
 from napari_scsc.model.threads import ThreadExecutor
+from napari_scsc.noise import outliers
 from napari_scsc.noise.find import find_noise, given_noise, sample_indices
 from napari_scsc.noise.model import Noise
 from napari_scsc.noise.working import WorkingValues, check_sigma
@@ -242,7 +243,11 @@ def _restore(
     def find() -> Noise:
         # What is known stays as it is, unless the user says how noisy it is.
         is_kept = task == "inpaint" and options.noise_wish == "auto"
-        return given_noise(samples, 0.0) if is_kept else find_noise(samples, options.noise_wish)
+        if is_kept:
+            return given_noise(samples, 0.0)
+        found = find_noise(samples, options.noise_wish)
+        limits = {"auto": found.outlier_limit, "fill": outliers.LIKELY, "keep": 0.0}
+        return replace(found, outlier_limit=limits[options.outliers])
 
     is_timed = group_kernels.is_ready() and not folder
     start, paused = time.perf_counter(), cancellation.paused_seconds

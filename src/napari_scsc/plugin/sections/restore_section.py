@@ -10,6 +10,7 @@ from napari.layers import Image, Labels, Shapes
 from qtpy.QtCore import QTimer, Signal
 
 from napari_scsc._types import Array
+from napari_scsc.choices import NOISE_WISHES, OUTLIER_WISHES
 from napari_scsc.data.image import wrap_image
 from napari_scsc.errors import UserError
 from napari_scsc.model.bank import FilterBank
@@ -27,6 +28,7 @@ from napari_scsc.plugin.sections.form_widgets import (
     make_row,
     show_field,
 )
+from napari_scsc.plugin.wording import describe_noise
 from napari_scsc.restore.methods import METHODS
 from napari_scsc.restore.methods import Task as RestoreTask
 from napari_scsc.restore.quality import LEVELS, QUALITIES
@@ -73,6 +75,19 @@ class RestoreSection(Section):
             "when denoising; none when inpainting, where known values are kept as they are",
         )
         self._noise = make_label()
+        self.noise_model = ComboBox(
+            label="noise model",
+            choices=list(NOISE_WISHES),
+            tooltip="auto: what neighbouring pixels, rows, channels and frames share of the noise "
+            "is measured.\nwhite: as if they shared nothing.\ncorrelated: neighbours share some, "
+            "though it may not look so",
+        )
+        self.outliers = ComboBox(
+            label="outliers",
+            choices=list(OUTLIER_WISHES),
+            tooltip="Single pixels that stand out of all around them (hot, dead, cosmic rays).\n"
+            "auto: they are replaced where there are certainly such",
+        )
         self.strength = FloatSlider(
             label="strength",
             min=0.2,
@@ -119,7 +134,7 @@ class RestoreSection(Section):
             self.missing_layer,
             self.saturated,
             make_row(self.preview),
-            Fold("advanced", self.method, self.residual),
+            Fold("advanced", self.method, self.noise_model, self.outliers, self.residual),
         )
         self._noise.hide()
         self._task_changed()
@@ -161,6 +176,10 @@ class RestoreSection(Section):
         }
         if self.sigma.value:
             options["sigma"] = self.sigma.value
+        elif self.noise_model.value != "auto":
+            options["noise"] = self.noise_model.value
+        if self.outliers.value != "auto":
+            options["outliers"] = self.outliers.value
         if self.inpaints and self.saturated.value:
             options["saturation"] = True
         if self.method_name != _DEFAULT_METHOD:
@@ -203,12 +222,7 @@ class RestoreSection(Section):
     def show_noise(self, noise: Noise | None) -> None:
         """Say what noise was found; what the user gave needs no telling."""
         found = noise if noise is not None and noise.sigma > 0 and not self.sigma.value else None
-        words = ""
-        if found is not None:
-            sure = "" if found.sure else " (not sure: type it in if you know it)"
-            mean = "mean " if found.depends_on_signal else ""
-            grows = ", grows with brightness" if found.depends_on_signal else ""
-            words = f"noise found: {mean}{found.sigma:.4g}{grows}{sure}"
+        words = describe_noise(found) if found is not None else ""
         self._noise.setText(words)
         self._noise.setVisible(bool(words))
 
