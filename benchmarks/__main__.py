@@ -28,6 +28,7 @@ BENCHMARKS = {
     "inpaint": "missing pixels of the ten images and of a multispectral cube (needs --data)",
     "multidim": "white noise on a multispectral cube, a light field, a video (needs --data; long)",
     "noise": "the estimated noise level against the known one (needs --data)",
+    "real_noise": "noise that pixels share, simulated on photographs (needs --data; long)",
     "microscopy": "real noise, its level unknown (needs --data; long)",
     "large": "data larger than memory: peak memory, kills, workers, chunks read (long)",
     "workers": "what a block costs; two workers of a cluster predicted and measured",

@@ -59,12 +59,36 @@ class Correlation(NamedTuple):
     n_flat: float
 
 
-class _GridPatches(NamedTuple):
-    """Patches with neighbours on all sides: powers (n, M) and what else says how flat they are."""
+class _PatchGrid(NamedTuple):
+    """Patches of a plane, those with neighbours on all sides: (rows, columns) and powers of them.
 
-    powers: Array
-    beside: Array  # (n, 4, M) powers of the neighbours
-    gradients: Array  # (n,) squared differences of their means
+    Those around them are there too: the grid of all is wider by ``_APART`` on each side.
+    """
+
+    powers: Array  # (rows, columns, M) of all
+    gradients: Array  # (rows, columns) squared differences of the means of the neighbours
+    usable: Array  # (rows, columns)
+
+    def textures_beside(self, weights: Array) -> Array:
+        """Of the neighbours of usable patches (n,), the mean of their powers, weighted."""
+        sums = self.powers @ weights
+        up, down, left, right = (sums[side] for side in _SIDES[1:])
+        return np.asarray((up + down + left + right)[self.usable] / 4)
+
+    def usable_powers(self) -> Array:
+        """Powers (n, M) of usable patches."""
+        return np.asarray(self.powers[_SIDES[0]][self.usable])
+
+
+_CORE, _BEFORE = slice(_APART, -_APART), slice(-2 * _APART)
+_AFTER = slice(2 * _APART, None)
+_SIDES = (
+    (_CORE, _CORE),
+    (_BEFORE, _CORE),
+    (_AFTER, _CORE),
+    (_CORE, _BEFORE),
+    (_CORE, _AFTER),
+)
 
 
 def find_correlation(
@@ -74,55 +98,55 @@ def find_correlation(
 
     ``variance_at`` gives the variance that is assumed at pixels of a brightness.
     """
-    patches = _cut_grid(planes, usable, variance_at)
-    if patches is None:
+    grids = _cut_grids(planes, usable, variance_at)
+    if not grids:
         return None
     row, column = np.divmod(np.arange(1, N_LAGS**2), N_LAGS)
     speed, even = (row + column) / (2 * N_LAGS - 2), (row + column) % 2 == 0
-    independent = len(patches.powers) * _STEP**2 / N_LAGS**2
-    least = int(max(_MIN_FLAT_SHARE, _MIN_FLAT_PATCHES / independent) * len(patches.powers))
+    powers = np.concatenate([grid.usable_powers() for grid in grids])
+    gradients = np.concatenate([grid.gradients[grid.usable] for grid in grids])
+    independent = len(powers) * _STEP**2 / N_LAGS**2
+    least = int(max(_MIN_FLAT_SHARE, _MIN_FLAT_PATCHES / independent) * len(powers))
     assumed, constant = np.ones(len(speed)), 1.0
     for number in range(_ROUNDS):
-        textured = patches.beside[..., speed > SLOW] @ (1 / assumed[speed > SLOW])
-        neighbours = textured.mean(axis=1) / np.count_nonzero(speed > SLOW)
-        gradients = patches.gradients / (2 * constant)
+        is_lively = speed > SLOW
+        lively = np.where(is_lively, 1 / assumed, 0).astype(np.float32)
+        beside = np.concatenate([grid.textures_beside(lively) for grid in grids])
         found, counts = np.empty(len(speed)), []
         for half in (even, ~even):
             n_half = np.count_nonzero(half)
-            flatness = patches.powers[:, half] @ (1 / assumed[half])
-            flatness += _GRADIENT_WEIGHT * gradients + _NEIGHBOUR_WEIGHT * n_half * neighbours
+            flatness = powers @ np.where(half, 1 / assumed, 0).astype(np.float32)
+            flatness += np.float32(_GRADIENT_WEIGHT / (2 * constant)) * gradients
+            flatness += np.float32(_NEIGHBOUR_WEIGHT * n_half / is_lively.sum()) * beside
             flatness /= n_half * (1 + _NEIGHBOUR_WEIGHT) + 2 * _GRADIENT_WEIGHT
-            order = np.argsort(flatness)
-            flat = int(np.searchsorted(flatness[order], _MAX_FLATNESS)) if number else 0
-            chosen = order[: max(least, flat)]
-            found[~half] = _trimmed_means(patches.powers[np.ix_(chosen, np.flatnonzero(~half))])
-            counts.append(len(chosen) * independent / len(order))
+            flat = np.count_nonzero(flatness < _MAX_FLATNESS) if number else 0
+            count = min(max(least, flat), len(powers) - 1)
+            chosen = np.argpartition(flatness, count)[:count]
+            found[~half] = _trimmed_means(powers[chosen][:, ~half])
+            counts.append(count * independent / len(powers))
         mixture = _fit_mixture(found, np.minimum(1, speed / _TRUSTED_SPEED) ** 2)
-        powers = mixture @ _atoms().powers
-        assumed, constant = powers[1:], float(powers[0])
+        fitted = mixture @ _atoms().powers
+        assumed, constant = fitted[1:], float(fitted[0])
     n_flat = min(counts)
     lags = _free_lags(found, mixture, max(_MIN_ERROR, (2 / n_flat) ** 0.5), speed <= SLOW)
     return Correlation(lags, assumed, n_flat)
 
 
-def _cut_grid(
+def _cut_grids(
     planes: list[Array], usable: list[Array], variance_at: Callable[[Array], Array]
-) -> _GridPatches | None:
-    """The patches of planes whose neighbours are usable too; None if there are too few."""
-    parts, n_pixels = [], 0
+) -> list[_PatchGrid]:
+    """The patches of planes; none if there are too few that are usable."""
+    grids: list[_PatchGrid] = []
+    n_pixels = 0
     for plane, mask in zip(planes, usable, strict=True):
-        if min(plane.shape) < 3 * N_LAGS or n_pixels > _MAX_PIXELS:
-            continue
-        n_pixels += plane.size
-        parts.append(_cut_plane(plane, mask, variance_at))
-    if not parts:
-        return None
-    patches = _GridPatches(*map(np.concatenate, zip(*parts, strict=True)))
-    n_independent = len(patches.powers) * _STEP**2 / N_LAGS**2
-    return patches if n_independent >= _MIN_FLAT_PATCHES else None
+        if min(plane.shape) >= 3 * N_LAGS and n_pixels < _MAX_PIXELS:
+            n_pixels += plane.size
+            grids.append(_cut_grid(plane, mask, variance_at))
+    n_patches = sum(int(np.count_nonzero(grid.usable)) for grid in grids)
+    return grids if n_patches * _STEP**2 / N_LAGS**2 > _MIN_FLAT_PATCHES else []
 
 
-def _cut_plane(plane: Array, mask: Array, variance_at: Callable[[Array], Array]) -> _GridPatches:
+def _cut_grid(plane: Array, mask: Array, variance_at: Callable[[Array], Array]) -> _PatchGrid:
     windows = sliding_window_view(plane, (N_LAGS, N_LAGS))[::_STEP, ::_STEP]
     places = windows.shape[:2]
     coefficients = windows.reshape(*places, -1) @ cosine_basis(1, (N_LAGS, N_LAGS)).T
@@ -132,17 +156,10 @@ def _cut_plane(plane: Array, mask: Array, variance_at: Callable[[Array], Array])
     whole = np.asarray(
         sliding_window_view(mask, (N_LAGS, N_LAGS))[::_STEP, ::_STEP].all(axis=(2, 3))
     )
-    core, before, after = slice(_APART, -_APART), slice(-2 * _APART), slice(2 * _APART, None)
-    sides = ((before, core), (after, core), (core, before), (core, after))
-    around = [powers[side] for side in sides]
-    up, down, left, right = (sums[side] for side in sides)
-    gradients = (np.square(down - up) + np.square(right - left)) / variances[core, core]
-    chosen = np.stack([whole[core, core], *(whole[side] for side in sides)]).all(axis=0)
-    return _GridPatches(
-        powers[core, core][chosen],
-        np.stack([one[chosen] for one in around], axis=1),
-        gradients[chosen],
-    )
+    up, down, left, right = (sums[side] for side in _SIDES[1:])
+    gradients = (np.square(down - up) + np.square(right - left)) / variances[_SIDES[0]]
+    usable = np.stack([whole[side] for side in _SIDES]).all(axis=0)
+    return _PatchGrid(powers, gradients, np.asarray(usable))
 
 
 def _trimmed_means(powers: Array) -> Array:

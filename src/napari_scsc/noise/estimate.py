@@ -188,7 +188,7 @@ def _find_lags(
     found = find_correlation(values.planes, values.usable, lambda means: np.full_like(means, level))
     if found is None:
         return None, white
-    powers = (patches.powers / (level * found.powers)).astype(np.float32)
+    powers = patches.powers * (1 / (level * found.powers)).astype(np.float32)
     fit = _fit_variances(patches._replace(powers=powers))
     found = find_correlation(values.planes, values.usable, fit.at)
     return found, fit
