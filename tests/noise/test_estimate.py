@@ -83,7 +83,8 @@ def test_noise_that_neighbours_share_is_reported_and_measured_in_full(blur):
     noisy = ndimage.gaussian_filter(white(x.shape), blur, mode="wrap")
     found = estimate_from_planes([x + noisy * (0.1 / noisy.std())])
     assert found.correlated
-    assert not found.sure
+    assert found.sure
+    assert found.lags[0][0] == 1
     assert "alike" in said(found)
     assert found.sigma == pytest.approx(0.1, rel=0.12)
 
@@ -207,9 +208,9 @@ def test_large_data_are_sampled(monkeypatch):
     seen = []
     cut = estimate.cut_cosine_patches
 
-    def counted(planes, masks):
+    def counted(planes, masks, most):
         seen.append(sum(plane.size for plane in planes))
-        return cut(planes, masks)
+        return cut(planes, masks, most)
 
     monkeypatch.setattr(estimate, "cut_cosine_patches", counted)
     monkeypatch.setattr(planes, "_MAX_PIXELS", 20_000)

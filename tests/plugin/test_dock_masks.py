@@ -111,8 +111,10 @@ def test_labels_shapes_nan_and_saturated_go_together(make_light_dock):
     dock.quality, dock.missing_layer, dock.saturated = "fast", "drawn", True
     dock.inpaint()
     finish(dock)
-    expected = inpaint(image, by_hand, quality="fast")
+    drawn = by_hand & (image != 5000)
+    expected = inpaint(image, drawn, saturation=5000.0, quality="fast")
     np.testing.assert_array_equal(dock.result.data, expected)
+    assert dock.result.data[50:53, 8:20].min() >= 5000
     np.testing.assert_array_equal(dock.result.data[~by_hand], image[~by_hand])
 
 

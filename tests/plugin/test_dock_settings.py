@@ -43,6 +43,8 @@ FIELDS = {
     "task": "Inpaint",
     "quality": "fast",
     "sigma": 2.5,
+    "noise_model": "correlated",
+    "outliers": "keep",
     "strength": 1.5,
     "missing_layer": "holes",
     "saturated": True,

@@ -37,6 +37,7 @@ _MANY_PATCHES, _FEW_PATCHES = 400, 30  # counted without overlaps
 _MIN_FLAT_SHARE, _MIN_FLAT_PATCHES = 0.02, 5  # where noise and texture can be told apart
 _CLIPPED_SHARE_TOLD, _CLIPPED_SHARE_UNSURE = 0.01, 0.1
 _MIN_CORRELATED_SHARE, _MAX_SLOW_GROWTH = 0.09, 2.0  # beyond these it is texture
+_MAX_CORRELATED_VARIANCE = 0.8  # of that of all values: more may be content without any flat part
 _MIN_CORRELATED_PATCHES = 40  # flat ones, that are enough to know how alike neighbours are
 
 
@@ -107,12 +108,12 @@ def _judge_patches(values: PlaneValues, patches: CosinePatches, is_alike: bool) 
             # Texture everywhere: what neighbours share there is content.
             found, fit, is_blurred, is_streaked = None, white, False, False
     said = list(fit.said)
-    is_known = found is not None and found.n_flat >= _MIN_CORRELATED_PATCHES
     if found is None and (is_blurred or is_streaked):
         fit = fit.times(spectrum.total)
         said.append(remarks.BLURRED if is_blurred else remarks.STRIPED)
     elif found is not None:
         fit = fit.times(float(found.lags[0, 0]))
+        is_known = found.n_flat >= _MIN_CORRELATED_PATCHES and fit.offset < _MAX_CORRELATED_VARIANCE
         said.append(remarks.CORRELATED if is_known else remarks.MAYBE_CORRELATED)
     if rows or columns:
         said.append(remarks.stripes_remark(rows > 0, columns > 0))

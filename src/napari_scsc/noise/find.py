@@ -265,9 +265,9 @@ def _with_joint(pooled: Noise, tiles: Tiles, is_alike: bool) -> Noise:
 def _with_outliers(noise: Noise, planes: Tiles) -> Noise:
     """The noise with the share of pixels that stand out of it."""
     share = outliers.outlier_share(planes, noise)
-    if share < outliers.TOLD_SHARE:
+    if share == 0:
         return noise
-    is_sure = share >= outliers.MIN_SHARE
+    is_sure = share >= outliers.SURE_SHARE
     return replace(
         noise,
         outliers=share,

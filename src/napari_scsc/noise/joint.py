@@ -56,6 +56,8 @@ def shared_noise(tiles: Sequence[Array]) -> Rows:
     if not slow:
         return ()
     slow_all, fast_all = np.concatenate(slow, axis=1), np.concatenate(fast, axis=1)
+    if slow_all.shape[1] < _MIN_BLOCKS / _FLAT_SHARES[-1]:
+        return ()
     powers = np.square(slow_all).mean(axis=2)
     levels = np.quantile(powers, 0.1, axis=1, keepdims=True)
     order = np.argsort((powers / np.maximum(levels, 1e-30)).sum(axis=0))

@@ -17,9 +17,10 @@ from napari_scsc.noise.model import Noise
 SURE, LIKELY = 10.0, 6.0
 """Noise levels that a pixel is off, from which on it is certainly, or most likely, an outlier."""
 
-MIN_SHARE, TOLD_SHARE = 3e-4, 5e-5
-"""Of all pixels: outliers of which an image certainly has some, and of which a word is said."""
+SURE_SHARE = 3e-4
+"""Of all pixels: outliers of which an image certainly has some."""
 
+_MIN_COUNT, _MIN_SHARE = 12, 1e-4  # of fewer no word is said
 _MAX_SHARE = 5e-3  # of all pixels: of more it is a structure
 _MAX_PIXELS = 1_000_000  # looked at, however large the data are
 _MAX_SPREAD = 4.0  # noise levels that the neighbours are apart, or the share below
@@ -48,7 +49,7 @@ def find_outliers(values: Array, sigma: Array | float, least: float) -> tuple[Ar
 def outlier_share(planes: Sequence[tuple[Array, Array]], noise: Noise) -> float:
     """Share of the pixels of planes (values, known) that are certainly outliers.
 
-    0 where there are so many that it cannot be.
+    0 where there are too few to mean anything, or so many that it cannot be.
     """
     count = total = 0
     for plane, mask in planes:
@@ -58,7 +59,8 @@ def outlier_share(planes: Sequence[tuple[Array, Array]], noise: Noise) -> float:
         count += int(np.count_nonzero(find_outliers(plane, level, SURE)[0]))
         total += plane.size
     share = count / max(total, 1)
-    return share if share <= _MAX_SHARE else 0.0
+    is_meant = count >= _MIN_COUNT and _MIN_SHARE <= share <= _MAX_SHARE
+    return share if is_meant else 0.0
 
 
 def without_outliers(values: Array, sigma: float, least: float) -> Array:

@@ -269,6 +269,7 @@ class TaskRunner(QObject):
             parts.foot.say(update.message + more)
         if isinstance(update, NoiseFound | Finished) and update.noise is not None:
             parts.restore.show_noise(update.noise)
+            parts.learn.plots.noise.show_noise(update.noise)
         for sample in report.samples:
             parts.learn.plots.show_update(sample)
         if report.has_new_values and self.result is not None:

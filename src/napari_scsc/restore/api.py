@@ -210,6 +210,11 @@ def _start_inpainting(
     samples = open_samples(image, missing, options.kind, options.axes)
     if options.saturation is not False:
         level = samples.range.high if options.saturation is True else float(options.saturation)
+        if level > samples.range.high and samples.is_known_whole:
+            raise UserError(
+                f"is {level:g}, but no value of the image is above {samples.range.high:g}",
+                argument="saturation",
+            )
         options = replace(options, saturation=float(level))
         samples = samples.without_saturated(float(level))
     if not samples.has_missing and samples.is_known_whole:

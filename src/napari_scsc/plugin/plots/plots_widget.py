@@ -17,6 +17,7 @@ from napari_scsc.model.updates import SampleUpdate
 from napari_scsc.plugin.part_attribute import PartAttribute
 from napari_scsc.plugin.plots.explain_tab import ExplainTab
 from napari_scsc.plugin.plots.filter_tab import FilterTab
+from napari_scsc.plugin.plots.noise_tab import NoiseTab
 from napari_scsc.plugin.plots.plot_buttons import PlotButtons, ask_path
 from napari_scsc.plugin.plots.plot_content import PlotData, PlottedBank
 from napari_scsc.plugin.plots.plot_export import write_table
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class Plots(QWidget):
-    """Base filters, weights, progress and the explanation of a pixel, each in a tab.
+    """Base filters, weights, progress, noise and the explanation of a pixel, each in a tab.
 
     Call it from the thread of the GUI as often as you like: it keeps the newest update, redraws
     the visible tab at most ``rate`` times a second, and nothing while it is hidden.
@@ -61,11 +62,13 @@ class Plots(QWidget):
         self.filters = FilterTab()
         self.weights = WeightTab()
         self.progress = ProgressTab()
+        self.noise = NoiseTab()
         self.explain = ExplainTab()
         self._all_tabs: tuple[PlotTab, ...] = (
             self.filters,
             self.weights,
             self.progress,
+            self.noise,
             self.explain,
         )
         self._stale: set[PlotTab] = set(self._all_tabs)
@@ -88,6 +91,7 @@ class Plots(QWidget):
         self.filters.positions.moved.connect(self._turn)
         self.explain.seen.connect(self.explaining_changed)
         self.explain.turned.connect(self._show_buttons)
+        self.noise.changed.connect(self._show_buttons)
         self.buttons.to_layer.clicked.connect(self._send)
         self.buttons.save.clicked.connect(self._save)
         self._recolour()
@@ -161,6 +165,7 @@ class Plots(QWidget):
         """Forget everything that was shown."""
         self._data.clear()
         self.progress.forget()
+        self.noise.show_noise(None)
         self.explain.explain(None, None)
         self._renew(self._all_tabs)
 
