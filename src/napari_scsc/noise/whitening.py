@@ -104,14 +104,14 @@ class Whitening:
         values = values / np.float32(spectrum.white_share)
         if not (spectrum.lags or spectrum.depth):
             return values
-        levels = _levels(spectrum.lags, spectrum.depth, values.shape)
+        levels = cosine_levels(spectrum.lags, spectrum.depth, values.shape)
         return np.asarray(fft.idctn(fft.dctn(values, norm="ortho") / levels, norm="ortho"))
 
     def _multiply(self, spectrum: JointSpectrum, white: Array) -> Array:
         white = white * np.float32(spectrum.white_share)
         if not (spectrum.lags or spectrum.depth):
             return white
-        levels = _levels(spectrum.lags, spectrum.depth, white.shape)
+        levels = cosine_levels(spectrum.lags, spectrum.depth, white.shape)
         return np.asarray(fft.idctn(fft.dctn(white, norm="ortho") * levels, norm="ortho"))
 
 
@@ -122,7 +122,7 @@ def _without_row_errors(values: Array, sigma: float, level: float) -> Array:
 
 
 @lru_cache(maxsize=16)
-def _levels(
+def cosine_levels(
     lags: tuple[tuple[float, ...], ...], depth: tuple[float, ...], shape: tuple[int, ...]
 ) -> Array:
     """Levels of the noise in the cosines of an array, 1 in the mean of the squares."""
