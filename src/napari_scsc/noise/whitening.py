@@ -142,10 +142,14 @@ def cosine_levels(
 
 
 def _cosine_sums(n_lags: int, length: int) -> Array:
-    """(length, n_lags): what a covariance at each lag adds to the power of each cosine."""
+    """(length, n_lags): what a covariance at each lag adds to the power of each cosine.
+
+    Large lags count less: they are uncertain, and without any beyond them the power would swing.
+    """
+    lags = np.arange(n_lags)
+    taper = 0.5 + 0.5 * np.cos(np.pi * lags / n_lags)
     frequency = np.pi * np.arange(length) / length
-    twice = np.where(np.arange(n_lags), 2, 1)
-    return np.asarray(np.cos(np.outer(frequency, np.arange(n_lags))) * twice)
+    return np.asarray(np.cos(np.outer(frequency, lags)) * np.where(lags, 2, 1) * taper)
 
 
 def _whitening_mixtures(shared: tuple[tuple[float, ...], ...]) -> tuple[Array, Array]:
