@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 from numpy.typing import DTypeLike
 
 from napari_scsc._types import Array
@@ -60,3 +61,8 @@ class WorkingValues:
         """Values of the type asked for: integers are rounded and clipped."""
         values = self._stabiliser.inverse(work) if self._stabiliser else work
         return self._scale.from_work(values, dtype)
+
+    def error_from_work(self, work: Array, error: Array) -> Array:
+        """Standard errors in the units of the image of working values with these errors."""
+        slope = self._stabiliser.inverse_slope(work) if self._stabiliser else 1.0
+        return np.asarray(self._scale.width * slope * error, np.float32)

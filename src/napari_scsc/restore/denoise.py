@@ -124,4 +124,4 @@ class TileDenoiser(TileRestorer):
         mixed = self.basis.project(_read(samples, self.working, index, part))
         denoiser = GroupDenoiser(self.basis, self.passes, executor, cancellation)
         for number, estimate in enumerate(denoiser.estimates(mixed, self.sigma), 1):
-            yield number / self.passes.n_passes, self.basis.back(estimate)
+            yield number / self.passes.n_passes, self.basis.back(estimate.values)
