@@ -26,8 +26,8 @@ N_COMPARED = 24  # leading coefficients: in the others, noise tells patches apar
 _START = np.random.default_rng(0).standard_normal(1 << 10).astype(np.float32)
 
 _N_TALLIES = 3  # of a patch: its weight; and that times its variance, and its alikes
-_ERROR_PER_SHARE = 1.9  # squared, beside what the shares say: the pilot has seen the same noise
-_ERROR_PER_PATCH = 0.38  # in variances of the noise: what a group leaves out, in all of a patch
+_ERROR_PER_SHARE = 1.95  # squared, beside what the shares say: the pilot has seen the same noise
+_ERROR_PER_PATCH = 0.15  # in variances of the noise: what a group leaves out, in all of a patch
 
 PutBack = Callable[[Array, Array, int, Array], None]
 

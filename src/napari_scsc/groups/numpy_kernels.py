@@ -17,6 +17,8 @@ ASSUMED_NOISE = 1.1  # of the true one, beside the power of a pilot, which has s
 NEGLIGIBLE_ENERGY = 2.0  # in variances of the noise: what no patch of a pilot has is left out
 ALIKE_DISTANCE = 8.0  # in variances: two standard errors of the difference of two noisy patches
 ALIKE_DEVIATIONS = 3.0  # of the squared distance of noisy patches from what noise alone gives
+FEW_ALIKE = 3  # fewer of a group are as good as the reference alone
+STRICTNESS_ALONE = 2.0  # times the negligible energy there: a pilot that is alone keeps more noise
 MIN_CORRELATION = 1e-2  # of two codes: what is less is left as it is
 
 
@@ -96,7 +98,7 @@ def threshold(
     kept = 1 + np.square(factors).sum(axis=1)
     # A direction that is kept brings the noise of each code, and its own, shared by the codes.
     of_mean = (n_base - faint.sum(axis=(1, 2))) / (size * n_base)
-    of_codes = np.einsum("ga,gai->gi", factors, 1 / n_base + np.square(left))
+    of_codes = np.einsum("ga,gai->gi", np.square(factors), 1 / n_base + np.square(left))
     variances = of_mean[:, None] + of_codes
     # Beside such energies, single precision cannot tell those of the noise's size: all stays.
     is_kept_whole = NEGLIGIBLE_STEP * np.trace(gram, axis1=1, axis2=2) > edge * noise
@@ -163,7 +165,9 @@ def wiener(
     mean = mean_x @ basis.T
     share_of_mean = square / np.where(square > 0, square + noise_of_mean, 1)
     mean[..., n_flat:] *= share_of_mean
-    vectors, codes = _span(q - mean_q, NEGLIGIBLE_ENERGY * sigma**2)
+    n_alike = _count_alike(q, ALIKE_DISTANCE * sigma**2)
+    strictness = np.where(n_alike < FEW_ALIKE, STRICTNESS_ALONE, 1.0)
+    vectors, codes = _span(q - mean_q, strictness * NEGLIGIBLE_ENERGY * sigma**2)
     _decorrelate(codes, vectors)
     filters = vectors @ basis
     power = np.square(codes)
@@ -173,7 +177,6 @@ def wiener(
     weight = 1 / (1 + np.square(shares).sum(axis=(1, 2)) / n_base)
     of_mean = (n_flat + share_of_mean[..., 0] * (n_base - n_flat)) / (size * n_base)
     variances = of_mean + shares.sum(axis=1) / n_base
-    n_alike = _count_alike(q, ALIKE_DISTANCE * sigma**2)
     _put_back(patches, weight, variances, n_alike, groups, points, offsets, total, first, tallies)
 
 
@@ -182,7 +185,7 @@ def _count_alike(rows: Array, limit: float) -> Array:
     return np.asarray((np.square(rows - rows[:, :1]).sum(axis=2) <= limit).sum(axis=1))
 
 
-def _span(q: Array, least: float) -> tuple[Array, Array]:
+def _span(q: Array, least: Array) -> tuple[Array, Array]:
     """Orthonormal vectors (g, k, R) and codes (g, k, n), so that q is about codes.T @ vectors.
 
     Gram and Schmidt, the row first of which most is left. Vectors of groups that need fewer than

@@ -10,10 +10,12 @@ from napari_scsc.groups.numpy_kernels import (
     ALIKE_DISTANCE,
     ASSUMED_NOISE,
     FAINT_MEAN,
+    FEW_ALIKE,
     LANCZOS_STEPS,
     MIN_CORRELATION,
     NEGLIGIBLE_ENERGY,
     NEGLIGIBLE_STEP,
+    STRICTNESS_ALONE,
 )
 from napari_scsc.model.solver.kernels import compiled
 
@@ -270,7 +272,7 @@ def threshold(
             _mix(code, x, mixture)
             _mix(mixture, basis, filters[n_kept])
             for i in range(size):
-                variances[i] += factor * (1 / n_base + code[i] * code[i])
+                variances[i] += factor * factor * (1 / n_base + code[i] * code[i])
                 code[i] *= np.float32(factor)
             n_kept += 1
         _put_back(
@@ -416,7 +418,8 @@ def wiener(
             mean[r] = value if r < n_flat else share * value
         _mix(mean, basis, mean_patch)
         variances[:] = (n_flat + share * (n_base - n_flat)) / (size * n_base)
-        n = _span(q, energies, least, vectors, codes)
+        strictness = np.float32(STRICTNESS_ALONE if n_alike < FEW_ALIKE else 1)
+        n = _span(q, energies, strictness * least, vectors, codes)
         _decorrelate(codes, vectors, n)
         kept = np.float32(0)
         for a in range(n):
