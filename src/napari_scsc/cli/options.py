@@ -97,7 +97,7 @@ LEARN: list[click.Parameter] = [
     _SEED,
     *_RUNNING,
 ]
-DENOISE: list[click.Parameter] = [
+_RESTORING: list[click.Parameter] = [
     *_READING,
     _out(f"File for the result ({', '.join(RESULT_FORMATS)}), a folder, or '-'."),
     _word("--format", RESULT_FORMATS, "Of results in a folder; that of the input unless given."),
@@ -110,7 +110,9 @@ DENOISE: list[click.Parameter] = [
     _SEED,
     *_RUNNING,
 ]
-INPAINT: list[click.Parameter] = [_MASK, *DENOISE]
+_ERROR_TEXT = "Also write the standard error of each value, to NAME.error beside the result NAME."
+DENOISE: list[click.Parameter] = [*_RESTORING, _flag("--error", text=_ERROR_TEXT)]
+INPAINT: list[click.Parameter] = [_MASK, *_RESTORING]
 ENCODE: list[click.Parameter] = [
     *_READING,
     _out("Folder for the codes (.zarr), or a folder for several of these."),
@@ -133,7 +135,7 @@ DEMO: list[click.Parameter] = [
 BENCH: list[click.Parameter] = [_JOBS, _JSON]
 
 ARGUMENT_NAMES: dict[str, str] = {
-    **{str(option.name): option.opts[0] for option in (*LEARN, *INPAINT)},
+    **{str(option.name): option.opts[0] for option in (*LEARN, *DENOISE, *INPAINT)},
     "images": "the inputs",
 }
 """How messages call the arguments of the functions of Python."""
