@@ -143,7 +143,7 @@ def test_regions_are_audited_and_saved(make_dock, monkeypatch, tmp_path):
     *_, last = quietly(list, iter_denoise(image, kind="image", quality="fast", error=True))
     expected = audit(image, last.result, squares(), last.noise, last.error)
     assert section.audit == expected
-    cells = [section.table.item(row, 5).text() for row in range(section.table.rowCount())]
+    cells = [section.table.item(row, 1).text() for row in range(section.table.rowCount())]
     assert cells == [region.verdict for region in expected]
     path = tmp_path / "audit.csv"
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(path), ""))

@@ -16,7 +16,7 @@ from napari_scsc.plugin.sections.form_widgets import LayerChoice, Section, show_
 from napari_scsc.plugin.sections.restore_section import NO_LAYER
 from napari_scsc.restore.audit import Audit, AuditedRegion, audit
 
-_COLUMNS = ("region", "pixels", "before", "after", "difference", "verdict")
+_COLUMNS = ("region", "verdict", "before", "after", "change", "pixels")
 _MAX_HEIGHT = 180  # pixels: more rows are scrolled
 
 
@@ -128,9 +128,9 @@ def _cells(region: AuditedRegion) -> tuple[str, ...]:
     """A row of the table."""
     return (
         str(region.label),
-        str(region.n_pixels),
-        f"{region.mean_before:.5g}",
-        f"{region.mean_after:.5g}",
-        f"{region.difference:+.3g} ({region.difference_in_errors:+.1f} SE)",
         region.verdict,
+        f"{region.mean_before:.4g}",
+        f"{region.mean_after:.4g}",
+        f"{region.difference_in_errors:+.1f} SE",
+        str(region.n_pixels),
     )
