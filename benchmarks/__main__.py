@@ -24,6 +24,7 @@ BENCHMARKS = {
     "footprint": "memory, growth with the image, compiling, the first look",
     "promise": "the time that is promised beside the time that it takes",
     "qualities": "every quality on every development set (needs --data)",
+    "calibration": "how often the truth lies within the standard errors (needs --data)",
     "denoise": "white noise on the ten images, beside bm3d and others (needs --data)",
     "inpaint": "missing pixels of the ten images and of a multispectral cube (needs --data)",
     "multidim": "white noise on a multispectral cube, a light field, a video (needs --data; long)",

@@ -51,8 +51,8 @@ def _pass(report, name, basis, noisy, like, group_pass, passes, repeats):
     planes = planes_of(coefficients, places)
     kernels = group_kernels.get()
     groups = kernels.match(planes, references, reach, group_pass.size)
-    total, weights = np.zeros((2, noisy.size), np.float32)
-    where = (grid.points, grid.offsets, total, 0, weights)
+    total, tallies = np.zeros(noisy.size, np.float32), np.zeros((3, noisy.size), np.float32)
+    where = (grid.points, grid.offsets, total, 0, tallies)
     start = np.ones(group_pass.size, np.float32) / np.float32(group_pass.size**0.5)
     start[0] *= 2
 

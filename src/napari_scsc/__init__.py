@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         iter_encode,
         iter_inpaint,
     )
+    from napari_scsc.restore.audit import Audit, AuditedRegion, audit
     from napari_scsc.restore.codes import CodedBlock, Codes, open_codes
     from napari_scsc.restore.explain import Explanation, explain
     from napari_scsc.restore.personal_dictionary import PersonalDictionary, explain_group
@@ -45,6 +46,8 @@ if TYPE_CHECKING:
 # Where the names live. They are looked up when they are used: napari asks every plugin for
 # something at its start, and should not have to wait for FFTs and compilers.
 _HOMES = {
+    "Audit": "restore.audit",
+    "AuditedRegion": "restore.audit",
     "Axes": "data.axes",
     "BlocksDone": "run.updates",
     "Cancellation": "cancellation",
@@ -72,6 +75,7 @@ _HOMES = {
     "TileLearned": "run.updates",
     "UserError": "errors",
     "ZeroCodeWarning": "model.updates",
+    "audit": "restore.audit",
     "denoise": "restore.api",
     "encode": "restore.api",
     "estimate_noise": "restore.api",
@@ -105,6 +109,8 @@ def __dir__() -> list[str]:
 
 __all__ = [
     "SCSC",
+    "Audit",
+    "AuditedRegion",
     "Axes",
     "BlocksDone",
     "Cancellation",
@@ -132,6 +138,7 @@ __all__ = [
     "UserError",
     "ZeroCodeWarning",
     "__version__",
+    "audit",
     "denoise",
     "encode",
     "estimate_noise",

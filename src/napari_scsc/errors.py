@@ -28,6 +28,7 @@ class Remedy(Enum):
         "run it again with resume=True, on workers with more memory or without a cluster, or "
         "remove it and begin again with a smaller memory"
     )
+    DENOISE_FOR_ERROR = "denoise(image, error=True) tells it, with the method 'scsc'"
     DROP_AXIS = "drop the axis, or choose another kind"
     FILL_MISSING = "inpaint(image) fills them, and denoises with sigma=..."
     FILL_OUTLIERS = "outliers='fill' replaces them"

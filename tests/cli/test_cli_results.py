@@ -44,6 +44,17 @@ def test_result_is_that_of_the_function_with_the_scale_of_the_image(folder, cell
     assert sorted(p.name for p in folder.iterdir()) == ["cells.tif", out]
 
 
+def test_error_lies_beside_the_result(folder, cells):
+    result = succeed("denoise", "cells.tif", "-o", "new.ome.zarr", "--error", "--json", *DRAFT)
+    assert json.loads(result.stdout)["error"] == "new.error.ome.zarr"
+    _, expected = denoise(cells, quality="draft", error=True)
+    found = open_file("new.error.ome.zarr")
+    np.testing.assert_array_equal(np.asarray(found.array), expected)
+    assert found.scale == pytest.approx((0.2, 0.2))
+    refused = run("denoise", "cells.tif", "-o", "-", "--error", *DRAFT)
+    assert "--error needs a file" in refused.stderr
+
+
 def test_mask_says_what_is_filled(folder, cells):
     mask = np.zeros(cells.shape, np.uint8)
     mask[30:33] = 1

@@ -159,8 +159,12 @@ def test_plain_numpy_equals_compiled(patch, sizes, monkeypatch):
     for kernels in ("numba", "numpy"):
         monkeypatch.setenv("NAPARI_SCSC_KERNELS", kernels)
         denoiser = GroupDenoiser(cosines(1, patch), passes(patch, sizes))
-        denoised.append(denoiser.denoise(y[None], 0.1))
-    np.testing.assert_allclose(*denoised, atol=2e-5)
+        denoised += denoiser.estimates(y[None], 0.1)
+    for found, expected in zip(denoised[: len(sizes)], denoised[len(sizes) :], strict=True):
+        np.testing.assert_allclose(found.values, expected.values, atol=2e-5)
+        np.testing.assert_allclose(found.error, expected.error, rtol=1e-3)
+        # A patch at the very limit of being alike may be on either side of it.
+        np.testing.assert_allclose(found.support, expected.support, atol=0.1)
 
 
 @pytest.mark.parametrize("kernels", ["numba", "numpy"])
@@ -178,10 +182,10 @@ def test_equals_come_in_the_order_of_their_rows_from_the_reference_on(kernels, m
 
 def shrunk(kernel, *arguments, n_values, basis):
     """What a kernel makes of one group whose patches do not overlap."""
-    total, weights = np.zeros((2, n_values), np.float32)
+    total, tallies = np.zeros(n_values, np.float32), np.zeros((3, n_values), np.float32)
     points = np.arange(0, n_values, basis.shape[1])
-    kernel(*arguments, points, np.arange(basis.shape[1]), total, 0, weights)
-    return total.reshape(len(points), -1) / weights[points][:, None]
+    kernel(*arguments, points, np.arange(basis.shape[1]), total, 0, tallies)
+    return total.reshape(len(points), -1) / tallies[0, points][:, None]
 
 
 @pytest.mark.parametrize("kernels", ["numba", "numpy"])
@@ -239,6 +243,56 @@ def test_wiener_weighs_by_the_power_of_the_pilot_where_that_varies(kernels, monk
     inside = share * ((noisy - noisy.mean(axis=0)) @ directions[:2].T)
     expected = (mean + inside @ directions[:2]) @ basis
     np.testing.assert_allclose(found, expected, atol=0.02 * np.abs(expected).max())
+
+
+# --- the error --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("sizes", [(16,), (16, 24)])
+@pytest.mark.parametrize("factor", [0.25, 8.0])
+def test_error_grows_with_the_values_and_their_noise(sizes, factor):
+    _, y = noisy_tissue(0.1, (40, 44))
+    y = y[None].astype(np.float32)
+    denoiser = GroupDenoiser(cosines(1, (6, 6)), passes((6, 6), sizes))
+    *_, one = denoiser.estimates(y, 0.1)
+    *_, other = denoiser.estimates(np.float32(factor) * y, 0.1 * factor)
+    np.testing.assert_allclose(other.error, factor * one.error, rtol=1e-3)
+    np.testing.assert_allclose(other.support, one.support, atol=0.1)
+    assert (one.error > 0).all()
+    assert (one.error <= np.float32(0.1)).all()
+
+
+@pytest.mark.parametrize("sizes", [(24,), (24, 32)])
+def test_truth_lies_within_the_error_about_as_often_as_it_should(sizes):
+    x, y = noisy_tissue(0.1, (128, 128))
+    *_, last = GroupDenoiser(cosines(1, (8, 8)), passes((8, 8), sizes)).estimates(y[None], 0.1)
+    away = np.abs(last.values[0] - x) / last.error
+    # Sure of itself on what was drawn by a few formulas: photographs have more to lose.
+    assert 0.6 < (away < 1).mean() < 0.95
+    assert (away < 2).mean() > 0.9
+
+
+def test_error_is_the_noise_where_no_group_was():
+    _, y = noisy_tissue(0.1, (40, 40))
+    wanted = np.zeros(y.shape, bool)
+    wanted[4:6, 4:6] = True
+    denoiser = GroupDenoiser(cosines(1, (6, 6)), passes((6, 6), reach=3))
+    *_, last = denoiser.estimates(y[None], 0.1, wanted)
+    assert last.error[-1, -1] == np.float32(0.1)
+    assert last.support[-1, -1] == 1
+    assert last.error[5, 5] < 0.1
+
+
+@pytest.mark.parametrize("sizes", [(24,), (24, 24)])
+def test_support_is_low_where_structure_is_rare(sizes):
+    rng = np.random.default_rng(0)
+    x = np.zeros((72, 72), np.float32)
+    x[30:42, 30:42] = rng.choice([-1, 1], (12, 12))
+    y = x + np.float32(0.1) * rng.standard_normal(x.shape).astype(np.float32)
+    *_, last = GroupDenoiser(cosines(1, (6, 6)), passes((6, 6), sizes)).estimates(y[None], 0.1)
+    assert last.support[34:38, 34:38].max() < 3
+    assert last.support[:12, :12].min() > 20
+    assert last.error[34:38, 34:38].min() > 3 * last.error[:12, :12].max()
 
 
 # --- the passes -------------------------------------------------------------------------------

@@ -107,3 +107,11 @@ def test_precision_is_kept(kind):
 def test_wrong_noise_is_refused(gain, offset):
     with pytest.raises(ValueError, match=r"gain|offset"):
         Anscombe(gain, offset)
+
+
+@pytest.mark.parametrize("offset", [0.0, 30.0, -200.0])
+def test_slope_of_the_inverse_is_how_it_grows(offset):
+    transform = Anscombe(2.2, offset)
+    stabilised = np.linspace(2, 30, 40)
+    grown = transform.inverse(stabilised + 0.1) - transform.inverse(stabilised - 0.1)
+    np.testing.assert_allclose(transform.inverse_slope(stabilised), grown / 0.2, rtol=0.12)

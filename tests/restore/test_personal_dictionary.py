@@ -163,7 +163,7 @@ def groups_of_the_second_pass(x, bank, sigma):
     denoiser._kernels = SimpleNamespace(
         match=kernels.match, threshold=kernels.threshold, wiener=wiener
     )
-    first, _ = (np.array(e) for e in denoiser.estimates(x[None].astype(np.float32), sigma))
+    first, _ = (e.values.copy() for e in denoiser.estimates(x[None].astype(np.float32), sigma))
     return first[0], seen[0][0], np.concatenate([groups for _, groups in seen]), kernels
 
 
@@ -185,13 +185,14 @@ def test_group_and_weights_are_those_of_the_second_pass():
         # What the kernel gives for this group, written out with the filters of the group. Its
         # patches are copied one after the other: in the picture they overlap.
         patches, pilots = (patches_of(z, group) for z in (x, pilot))
-        total, weights = np.zeros((2, patches.size), np.float32)
+        total = np.zeros(patches.size, np.float32)
+        tallies = np.zeros((3, patches.size), np.float32)
         points, offsets = np.arange(0, patches.size, patches.shape[1]), np.arange(patches.shape[1])
         kernels.wiener(
             patches.astype(np.float32).ravel(), like[found], np.arange(len(found))[None], sigma,
-            basis.vectors, basis.n_flat, points, offsets, total, 0, weights,
+            basis.vectors, basis.n_flat, points, offsets, total, 0, tallies,
         )  # fmt: skip
-        shrunk = total.reshape(patches.shape) / weights[points, None]
+        shrunk = total.reshape(patches.shape) / tallies[0, points, None]
         directions = group.filters.reshape(len(group.filters), -1)
         deviations = (patches - patches.mean(axis=0)) @ directions.T
         power = np.square((pilots - pilots.mean(axis=0)) @ directions.T)

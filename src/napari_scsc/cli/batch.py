@@ -19,7 +19,7 @@ from napari_scsc.cli.inputs import FileRequest, is_done, is_terminal, open_input
 from napari_scsc.cli.messages import complain, naming_inputs, render, say
 from napari_scsc.cli.program import FAILED, keeping_partial
 from napari_scsc.errors import MissingPackageError, UserError, message_of
-from napari_scsc.io.filenames import partial_of
+from napari_scsc.io.filenames import partial_of, path_beside
 
 if TYPE_CHECKING:
     from napari_scsc.run.updates import Finished, Updates
@@ -58,7 +58,11 @@ def restore_each(
             _copy_to_standard_output(result)
         else:
             facts |= {**describe(finished), "remarks": remarks}
-            say(facts, f"{path} -> {result}", as_json=request.as_json)
+            made = str(result)
+            if options.get("error"):
+                facts["error"] = str(path_beside(result, "error"))
+                made += f", {facts['error']}"
+            say(facts, f"{path} -> {made}", as_json=request.as_json)
 
     with computing_on(request.scheduler):
         do_each(list(results), restore)

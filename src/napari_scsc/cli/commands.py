@@ -123,6 +123,8 @@ def _restore(start: Callable[..., Updates], given: Mapping[str, Any]) -> None:
     request, options = split_options(given)
     if request.out == "-" and (options["resume"] or request.as_json):
         raise click.UsageError("--resume and --json need a file, and --out is '-'")
+    if request.out == "-" and options.get("error"):
+        raise click.UsageError("--error needs a file to lie beside, and --out is '-'")
     if request.out == "-" and is_terminal(sys.stdout):
         raise click.UsageError("--out '-' is for a pipe or a file, and this is a terminal")
     results = name_results(find_inputs(request), request, options["resume"])

@@ -18,6 +18,7 @@ REMEDIES = {
     Remedy.CHOOSE_SCSC_MODEL: "learn with --model scsc",
     Remedy.CLUSTER_MEMORY: "run it again with --resume, on workers with more memory or without "
     "--scheduler, or remove it and begin again with a smaller --memory",
+    Remedy.DENOISE_FOR_ERROR: "denoise tells it, with --method scsc",
     Remedy.DROP_AXIS: "choose another --kind or --axes",
     Remedy.FILL_MISSING: "inpaint fills them, and denoises with --sigma",
     Remedy.FILL_OUTLIERS: "--outliers fill replaces them",

@@ -103,7 +103,7 @@ LEARN: list[click.Parameter] = [
     _SEED,
     *_RUNNING,
 ]
-DENOISE: list[click.Parameter] = [
+_RESTORING: list[click.Parameter] = [
     *_READING,
     _out(f"File for the result ({', '.join(RESULT_FORMATS)}), a folder, or '-'."),
     _word("--format", RESULT_FORMATS, "Of results in a folder; that of the input unless given."),
@@ -116,9 +116,11 @@ DENOISE: list[click.Parameter] = [
     _SEED,
     *_RUNNING,
 ]
+_ERROR_TEXT = "Also write the standard error of each value, to NAME.error beside the result NAME."
+DENOISE: list[click.Parameter] = [*_RESTORING, _flag("--error", text=_ERROR_TEXT)]
 _SATURATION_TEXT = "Values of at least that are missing, and filled with no less."
 _SATURATION = _option("--saturation", type=float, text=_SATURATION_TEXT)
-INPAINT: list[click.Parameter] = [_MASK, _SATURATION, *DENOISE]
+INPAINT: list[click.Parameter] = [_MASK, _SATURATION, *_RESTORING]
 ENCODE: list[click.Parameter] = [
     *_READING,
     _out("Folder for the codes (.zarr), or a folder for several of these."),
@@ -141,7 +143,7 @@ DEMO: list[click.Parameter] = [
 BENCH: list[click.Parameter] = [_JOBS, _JSON]
 
 ARGUMENT_NAMES: dict[str, str] = {
-    **{str(option.name): option.opts[0] for option in (*LEARN, *INPAINT)},
+    **{str(option.name): option.opts[0] for option in (*LEARN, *DENOISE, *INPAINT)},
     "images": "the inputs",
 }
 """How messages call the arguments of the functions of Python."""

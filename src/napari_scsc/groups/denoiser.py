@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,54 @@ N_COMPARED = 24  # leading coefficients: in the others, noise tells patches apar
 # Where Lanczos begins: anything will do that no group is orthogonal to.
 _START = np.random.default_rng(0).standard_normal(1 << 10).astype(np.float32)
 
+_N_TALLIES = 3  # of a patch: its weight; and that times its variance, and its alikes
+_ERROR_PER_SHARE = 1.95  # squared, beside what the shares say: the pilot has seen the same noise
+_ERROR_PER_PATCH = 0.15  # in variances of the noise: what a group leaves out, in all of a patch
+
 PutBack = Callable[[Array, Array, int, Array], None]
+
+
+@dataclass(frozen=True)
+class GroupEstimate:
+    """What a pass makes of a sample, and what is known of its error.
+
+    Attributes
+    ----------
+    values : ndarray, (C, *shift)
+        The estimate.
+    """
+
+    values: Array
+    _grid: PatchGrid
+    _norm: Array
+    _variances: Array
+    _alikes: Array
+    _sigma: float
+
+    @property
+    def error(self) -> Array:
+        """The standard error (*shift,) of the values, the same for all C.
+
+        The groups tell how much of the noise their shares let through. The two constants between
+        that and the error, which also is what groups leave out, were measured on photographs
+        (``benchmarks/calibration.py``). Where no group was, it is the noise.
+        """
+        rest = _ERROR_PER_PATCH / self._grid.length
+        variance = _ERROR_PER_SHARE * self._mean(self._variances, 1.0) + rest
+        return np.asarray(self._sigma * np.sqrt(np.minimum(variance, 1)), np.float32)
+
+    @property
+    def support(self) -> Array:
+        """How many patches of a group are like its reference as far as noise can tell, (*shift,).
+
+        The mean over the groups that made a point. It is 1 where a structure is seen only once.
+        """
+        return self._mean(self._alikes, 1.0)
+
+    def _mean(self, tallies: Array, elsewhere: float) -> Array:
+        is_covered = self._norm > _LEAST_WEIGHT
+        mean = self._grid.cover(tallies) / np.where(is_covered, self._norm, 1)
+        return np.where(is_covered, mean, np.float32(elsewhere))
 
 
 class GroupDenoiser:
@@ -51,13 +99,13 @@ class GroupDenoiser:
 
         ``wanted`` (*shift,) says where the result matters; elsewhere it may be the sample itself.
         """
-        *_, result = self.estimates(sample, sigma, wanted)
-        return result
+        *_, last = self.estimates(sample, sigma, wanted)
+        return last.values
 
     def estimates(
         self, sample: Array, sigma: float, wanted: Array | None = None
-    ) -> Iterator[Array]:
-        """What ``denoise`` has after each pass; the last one is its result."""
+    ) -> Iterator[GroupEstimate]:
+        """What ``denoise`` has after each pass; the values of the last one are its result."""
         grid = PatchGrid(len(sample), sample.shape[1:], self._basis.patch)
         touched = None if wanted is None else grid.touching(wanted)
         # All passes use the same memory: new one is slow.
@@ -67,24 +115,26 @@ class GroupDenoiser:
         yield estimate
         for group_pass in self._passes.wiener:
             with single_threaded():
-                estimate = self._wiener(grid, sample, touched, group_pass, estimate, sigma, room)
+                estimate = self._wiener(
+                    grid, sample, touched, group_pass, estimate.values, sigma, room
+                )
             yield estimate
 
     def _threshold(
         self, grid: PatchGrid, sample: Array, touched: Array | None, sigma: float, room: Array
-    ) -> Array:
+    ) -> GroupEstimate:
         basis, passes = self._basis, self._passes
         noisy = grid.express(sample, basis.vectors, self._map, room)
 
-        def put_back(members: Array, total: Array, first: int, weights: Array) -> None:
+        def put_back(members: Array, total: Array, first: int, tallies: Array) -> None:
             size = members.shape[1]  # a small sample has smaller groups than asked for
             start = _START[:size] / np.linalg.norm(_START[:size])
             self._kernels.threshold(
                 noisy, members, sigma, passes.strength, basis.vectors, basis.n_flat, start,
-                grid.points, grid.offsets, total, first, weights,
+                grid.points, grid.offsets, total, first, tallies,
             )  # fmt: skip
 
-        return self._average(grid, sample, noisy, touched, passes.threshold, put_back)
+        return self._average(grid, sample, noisy, touched, passes.threshold, put_back, sigma)
 
     def _wiener(
         self,
@@ -95,18 +145,18 @@ class GroupDenoiser:
         pilot: Array,
         sigma: float,
         room: Array,
-    ) -> Array:
+    ) -> GroupEstimate:
         basis = self._basis
         values = np.ascontiguousarray(np.moveaxis(sample, 0, -1)).ravel()
         like = grid.express(pilot, basis.vectors, self._map, room)
 
-        def put_back(members: Array, total: Array, first: int, weights: Array) -> None:
+        def put_back(members: Array, total: Array, first: int, tallies: Array) -> None:
             self._kernels.wiener(
                 values, like, members, sigma, basis.vectors, basis.n_flat,
-                grid.points, grid.offsets, total, first, weights,
+                grid.points, grid.offsets, total, first, tallies,
             )  # fmt: skip
 
-        return self._average(grid, sample, like, touched, group_pass, put_back)
+        return self._average(grid, sample, like, touched, group_pass, put_back, sigma)
 
     def _average(
         self,
@@ -116,7 +166,8 @@ class GroupDenoiser:
         touched: Array | None,
         group_pass: GroupPass,
         put_back: PutBack,
-    ) -> Array:
+        sigma: float,
+    ) -> GroupEstimate:
         """Match on the coefficients ``like``, put the patches of all groups back, and average."""
         places = _three(grid.places, 1)
         references = self._references(places, touched, group_pass)
@@ -133,23 +184,27 @@ class GroupDenoiser:
                 groups.append(self._kernels.match(planes, piece, reach, size))
             starts = grid.points[np.concatenate(groups)]
             first, last = int(starts.min()), int(starts.max()) + int(grid.offsets.max()) + 1
-            total, weights = np.zeros((2, last - first), np.float32)
+            total = np.zeros(last - first, np.float32)
+            tallies = np.zeros((_N_TALLIES, last - first), np.float32)
             for members in groups:
                 self._cancellation.check()
-                put_back(members, total, first, weights)
-            return first, total, weights
+                put_back(members, total, first, tallies)
+            return first, total, tallies
 
-        total, weights = np.zeros((2, sample.size), np.float32)
+        total = np.zeros(sample.size, np.float32)
+        tallies = np.zeros((_N_TALLIES, sample.size), np.float32)
         parts = [part for part in np.array_split(references, _PARTS_PER_PASS) if len(part)]
-        for first, part_total, part_weights in self._map(average_part, parts):
+        for first, part_total, part_tallies in self._map(average_part, parts):
             total[first : first + len(part_total)] += part_total
-            weights[first : first + len(part_total)] += part_weights
+            tallies[:, first : first + len(part_total)] += part_tallies
         self._cancellation.check()
-        norm = grid.cover(weights.reshape(*grid.shift, grid.n_joint)[..., 0])
+        tallies = tallies.reshape(_N_TALLIES, *grid.shift, grid.n_joint)[..., 0]
+        norm = grid.cover(tallies[0])
         sums = np.moveaxis(total.reshape(*grid.shift, grid.n_joint), -1, 0)
         is_covered = norm > _LEAST_WEIGHT
         average = sums / np.where(is_covered, norm, 1)
-        return np.where(is_covered, average, sample)
+        values = np.where(is_covered, average, sample)
+        return GroupEstimate(values, grid, norm, tallies[1], tallies[2], sigma)
 
     def _references(
         self, places: tuple[int, ...], touched: Array | None, group_pass: GroupPass

@@ -15,6 +15,10 @@ LANCZOS_STEPS = 16  # enough where no more than twelve directions stand above th
 NEGLIGIBLE_STEP = 1e-6  # of the trace: a next vector of Lanczos that is nothing but rounding
 ASSUMED_NOISE = 1.1  # of the true one, beside the power of a pilot, which has some noise too
 NEGLIGIBLE_ENERGY = 2.0  # in variances of the noise: what no patch of a pilot has is left out
+ALIKE_DISTANCE = 8.0  # in variances: two standard errors of the difference of two noisy patches
+ALIKE_DEVIATIONS = 3.0  # of the squared distance of noisy patches from what noise alone gives
+FEW_ALIKE = 3  # fewer of a group are as good as the reference alone
+STRICTNESS_ALONE = 2.0  # times the negligible energy there: a pilot that is alone keeps more noise
 MIN_CORRELATION = 1e-2  # of two codes: what is less is left as it is
 
 
@@ -57,7 +61,7 @@ def threshold(
     offsets: Array,
     total: Array,
     first: int,
-    weights: Array,
+    tallies: Array,
 ) -> None:
     """First pass: W from the noisy group itself, its singular values shrunk.
 
@@ -65,13 +69,15 @@ def threshold(
     Donoho 2017); ``strength`` scales the noise level it assumes. The mean of the group is kept,
     but for coefficients that are no larger than its noise; the flat ones stay. Singular vectors are
     found by ``LANCZOS_STEPS`` steps of Lanczos from a vector ``start``, or by all steps. Adds the
-    weighted patches to ``total``, which begins at the value ``first``, and the weights to
-    ``weights``, where the patches begin.
+    weighted patches to ``total``, which begins at the value ``first``, and to ``tallies`` (3, n),
+    where the patches begin, their weights, and these times two figures: the variance of the error
+    that the noise leaves, in variances of the noise, and how many of the group are alike.
     """
     size, n_base = groups.shape[1], len(basis)
     aspect = min(size, n_base) / max(size, n_base)
     noise = (strength * sigma) ** 2 * max(size, n_base)
     x = coefficients[groups]
+    n_alike = _count_alike(x, (2 * n_base + ALIKE_DEVIATIONS * np.sqrt(8 * n_base)) * sigma**2)
     mean = x.mean(axis=1, keepdims=True)
     x = x - mean
     faint = np.abs(mean) < FAINT_MEAN * sigma / np.sqrt(size)
@@ -90,13 +96,16 @@ def threshold(
     factors = np.sqrt(square) / np.where(is_kept, ratios, 1)
     estimate = (left * factors[..., None]).swapaxes(1, 2) @ (left @ x)
     kept = 1 + np.square(factors).sum(axis=1)
+    # A direction that is kept brings the noise of each code, and its own, shared by the codes.
+    of_mean = (n_base - faint.sum(axis=(1, 2))) / (size * n_base)
+    of_codes = np.einsum("ga,gai->gi", np.square(factors), 1 / n_base + np.square(left))
+    variances = of_mean[:, None] + of_codes
     # Beside such energies, single precision cannot tell those of the noise's size: all stays.
     is_kept_whole = NEGLIGIBLE_STEP * np.trace(gram, axis1=1, axis2=2) > edge * noise
     estimate[is_kept_whole], kept[is_kept_whole] = x[is_kept_whole], 1 + size
+    variances[is_kept_whole] = 1
     patches = (np.where(faint, 0, mean) + estimate).astype(np.float32) @ basis
-    _put_back(
-        patches, (1 / kept).astype(np.float32), groups, points, offsets, total, first, weights
-    )
+    _put_back(patches, 1 / kept, variances, n_alike, groups, points, offsets, total, first, tallies)
 
 
 def _leading_eigenvectors(gram: Array, start: Array, steps: int) -> tuple[Array, Array]:
@@ -138,13 +147,12 @@ def wiener(
     offsets: Array,
     total: Array,
     first: int,
-    weights: Array,
+    tallies: Array,
 ) -> None:
     """Later passes: W from the group of a pilot, each coefficient weighed by its power there.
 
     ``values`` are those of the noisy sample, ``pilot`` (places, R) the coefficients of the pilot.
-    Adds the weighted patches to ``total``, which begins at the value ``first``, and the weights to
-    ``weights``, where the patches begin.
+    Adds to ``total`` and ``tallies`` as ``threshold`` does.
     """
     size, n_base = groups.shape[1], len(basis)
     q = pilot[groups]
@@ -155,19 +163,29 @@ def wiener(
     square = np.square(mean_q[..., n_flat:]).sum(axis=-1, keepdims=True)
     noise_of_mean = (n_base - n_flat) * sigma**2 / size
     mean = mean_x @ basis.T
-    mean[..., n_flat:] *= square / np.where(square > 0, square + noise_of_mean, 1)
-    vectors, codes = _span(q - mean_q, NEGLIGIBLE_ENERGY * sigma**2)
+    share_of_mean = square / np.where(square > 0, square + noise_of_mean, 1)
+    mean[..., n_flat:] *= share_of_mean
+    n_alike = _count_alike(q, ALIKE_DISTANCE * sigma**2)
+    strictness = np.where(n_alike < FEW_ALIKE, STRICTNESS_ALONE, 1.0)
+    vectors, codes = _span(q - mean_q, strictness * NEGLIGIBLE_ENERGY * sigma**2)
     _decorrelate(codes, vectors)
     filters = vectors @ basis
     power = np.square(codes)
     shares = power / (power + (ASSUMED_NOISE * sigma) ** 2)
     found = shares * (filters @ (x - mean_x).swapaxes(1, 2))
     patches = (mean @ basis + found.swapaxes(1, 2) @ filters).astype(np.float32)
-    weight = (1 / (1 + np.square(shares).sum(axis=(1, 2)) / n_base)).astype(np.float32)
-    _put_back(patches, weight, groups, points, offsets, total, first, weights)
+    weight = 1 / (1 + np.square(shares).sum(axis=(1, 2)) / n_base)
+    of_mean = (n_flat + share_of_mean[..., 0] * (n_base - n_flat)) / (size * n_base)
+    variances = of_mean + shares.sum(axis=1) / n_base
+    _put_back(patches, weight, variances, n_alike, groups, points, offsets, total, first, tallies)
 
 
-def _span(q: Array, least: float) -> tuple[Array, Array]:
+def _count_alike(rows: Array, limit: float) -> Array:
+    """How many of the rows (g, n, R) lie no farther than a squared distance from the first."""
+    return np.asarray((np.square(rows - rows[:, :1]).sum(axis=2) <= limit).sum(axis=1))
+
+
+def _span(q: Array, least: Array) -> tuple[Array, Array]:
     """Orthonormal vectors (g, k, R) and codes (g, k, n), so that q is about codes.T @ vectors.
 
     Gram and Schmidt, the row first of which most is left. Vectors of groups that need fewer than
@@ -218,14 +236,19 @@ def _decorrelate(codes: Array, vectors: Array) -> None:
 def _put_back(
     patches: Array,
     weight: Array,
+    variances: Array,
+    n_alike: Array,
     groups: Array,
     points: Array,
     offsets: Array,
     total: Array,
     first: int,
-    weights: Array,
+    tallies: Array,
 ) -> None:
-    """Add patches (g, n, M), times the weight of their group, where they lie."""
+    """Add patches (g, n, M), times the weight (g,) of their group, where they lie."""
     start = points[groups] - first
-    np.add.at(total, start[..., None] + offsets, patches * weight[:, None, None])
-    np.add.at(weights, start, np.broadcast_to(weight[:, None], groups.shape))
+    weight = np.broadcast_to(weight.astype(np.float32)[:, None], groups.shape)
+    np.add.at(total, start[..., None] + offsets, patches * weight[..., None])
+    np.add.at(tallies[0], start, weight)
+    np.add.at(tallies[1], start, weight * variances.astype(np.float32))
+    np.add.at(tallies[2], start, weight * n_alike[:, None].astype(np.float32))

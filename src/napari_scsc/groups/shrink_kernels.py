@@ -6,12 +6,16 @@ import numpy as np
 
 from napari_scsc._types import Array
 from napari_scsc.groups.numpy_kernels import (
+    ALIKE_DEVIATIONS,
+    ALIKE_DISTANCE,
     ASSUMED_NOISE,
     FAINT_MEAN,
+    FEW_ALIKE,
     LANCZOS_STEPS,
     MIN_CORRELATION,
     NEGLIGIBLE_ENERGY,
     NEGLIGIBLE_STEP,
+    STRICTNESS_ALONE,
 )
 from napari_scsc.model.solver.kernels import compiled
 
@@ -29,6 +33,19 @@ def _mix(weights: Array, vectors: Array, out: Array) -> None:
 
 
 @compiled
+def _count_alike(rows: Array, limit: float) -> int:
+    """How many rows lie no farther than ``limit``, a squared distance, from the first."""
+    count = np.int64(0)
+    for i in range(len(rows)):
+        square = np.float32(0)
+        for r in range(rows.shape[1]):
+            difference = rows[i, r] - rows[0, r]
+            square += difference * difference
+        count += np.int64(square <= limit)
+    return int(count)
+
+
+@compiled
 def _put_back(
     mean: Array,
     codes: Array,
@@ -36,11 +53,13 @@ def _put_back(
     n_filters: int,
     members: Array,
     weight: float,
+    variances: Array,
+    n_alike: int,
     points: Array,
     offsets: Array,
     total: Array,
     first: int,
-    weights: Array,
+    tallies: Array,
 ) -> None:
     """Add the patches mean + codes.T @ filters, times their weight, where they lie."""
     patch = np.empty(len(offsets), np.float32)
@@ -54,7 +73,9 @@ def _put_back(
         start = points[members[i]] - first
         for m in range(len(patch)):
             total[start + offsets[m]] += weight * patch[m]
-        weights[start] += weight
+        tallies[0, start] += weight
+        tallies[1, start] += weight * variances[i]
+        tallies[2, start] += weight * n_alike
 
 
 @compiled
@@ -163,7 +184,7 @@ def threshold(
     offsets: Array,
     total: Array,
     first: int,
-    weights: Array,
+    tallies: Array,
 ) -> None:
     """First pass; see ``numpy_kernels``."""
     n_groups, size = groups.shape
@@ -179,10 +200,12 @@ def threshold(
     mean = np.empty(n_base, np.float32)
     mixture = np.empty(n_base, np.float32)
     mean_patch = np.empty(length, np.float32)
+    variances = np.empty(size, np.float32)
     aspect = min(size, n_base) / max(size, n_base)
     noise = (strength * sigma) ** 2 * max(size, n_base)
     edge = (1 + np.sqrt(aspect)) ** 2
     faint = np.float32(FAINT_MEAN * sigma / np.sqrt(size))
+    alike = np.float32((2 * n_base + ALIKE_DEVIATIONS * np.sqrt(8 * n_base)) * sigma**2)
     for g in range(n_groups):
         members = groups[g]
         mean[:] = 0
@@ -202,22 +225,29 @@ def threshold(
                     product += x[i, r] * x[j, r]
                 gram[i, j] = product
                 gram[j, i] = product
+        n_alike = np.int64(0)
+        for i in range(size):
+            n_alike += np.int64(gram[i, i] + gram[0, 0] - 2 * gram[0, i] <= alike)
+        n_of_mean = n_base
         for r in range(n_flat, n_base):
             if abs(mean[r]) < faint:
                 mean[r] = 0
+                n_of_mean -= 1
+        variances[:] = n_of_mean / (size * n_base)
         _mix(mean, basis, mean_patch)
         trace = np.float32(0)
         for i in range(size):
             trace += gram[i, i]
         # Beside such energies, single precision cannot tell those of the noise's size: all stays.
         if NEGLIGIBLE_STEP * trace > edge * noise:
+            variances[:] = 1
             for a in range(size):
                 for i in range(size):
                     codes[a, i] = np.float32(a == i)
                 _mix(x[a], basis, filters[a])
             _put_back(
                 mean_patch, codes, filters, size, members, np.float32(1 / (1 + size)),
-                points, offsets, total, first, weights,
+                variances, n_alike, points, offsets, total, first, tallies,
             )  # fmt: skip
             continue
         n_steps = min(LANCZOS_STEPS, size)
@@ -242,11 +272,12 @@ def threshold(
             _mix(code, x, mixture)
             _mix(mixture, basis, filters[n_kept])
             for i in range(size):
+                variances[i] += factor * factor * (1 / n_base + code[i] * code[i])
                 code[i] *= np.float32(factor)
             n_kept += 1
         _put_back(
             mean_patch, codes, filters, n_kept, members, np.float32(1 / kept),
-            points, offsets, total, first, weights,
+            variances, n_alike, points, offsets, total, first, tallies,
         )  # fmt: skip
 
 
@@ -328,7 +359,7 @@ def wiener(
     offsets: Array,
     total: Array,
     first: int,
-    weights: Array,
+    tallies: Array,
 ) -> None:
     """Later passes; see ``numpy_kernels``."""
     n_groups, size = groups.shape
@@ -343,9 +374,11 @@ def wiener(
     mean_q = np.empty(n_base, np.float32)
     mean = np.empty(n_base, np.float32)
     mean_patch = np.empty(length, np.float32)
+    variances = np.empty(size, np.float32)
     noise = np.float32((ASSUMED_NOISE * sigma) ** 2)
     noise_of_mean = np.float32((n_base - n_flat) * sigma**2 / size)
     least = np.float32(NEGLIGIBLE_ENERGY * sigma**2)
+    alike = np.float32(ALIKE_DISTANCE * sigma**2)
     for g in range(n_groups):
         members = groups[g]
         mean_q[:] = 0
@@ -372,6 +405,7 @@ def wiener(
             energies[i] = energy
             for m in range(length):
                 x[i, m] -= mean_patch[m]
+        n_alike = _count_alike(q, alike)
         # One factor for all: a factor each would depend on which basis of the span it is.
         square = np.float32(0)
         for r in range(n_flat, n_base):
@@ -383,7 +417,9 @@ def wiener(
                 value += basis[r, m] * mean_patch[m]
             mean[r] = value if r < n_flat else share * value
         _mix(mean, basis, mean_patch)
-        n = _span(q, energies, least, vectors, codes)
+        variances[:] = (n_flat + share * (n_base - n_flat)) / (size * n_base)
+        strictness = np.float32(STRICTNESS_ALONE if n_alike < FEW_ALIKE else 1)
+        n = _span(q, energies, strictness * least, vectors, codes)
         _decorrelate(codes, vectors, n)
         kept = np.float32(0)
         for a in range(n):
@@ -396,8 +432,9 @@ def wiener(
                 power = code[i] * code[i]
                 share = power / (power + noise)
                 kept += share * share
+                variances[i] += share / n_base
                 code[i] = share * value
         _put_back(
             mean_patch, codes, filters, n, members, np.float32(1 / (1 + kept / n_base)),
-            points, offsets, total, first, weights,
+            variances, n_alike, points, offsets, total, first, tallies,
         )  # fmt: skip

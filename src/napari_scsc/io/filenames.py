@@ -17,6 +17,12 @@ def partial_of(result: Path) -> Path:
     return result.with_name(result.name + ".partial")
 
 
+def path_beside(result: Path, name: str) -> Path:
+    """Where a map of a result goes: ``cells.error.zarr`` beside ``cells.zarr``."""
+    stem = stem_of(result)
+    return result.with_name(f"{stem}.{name}{result.name.removeprefix(stem)}")
+
+
 def natural_key(name: str) -> list[tuple[int, int, str]]:
     """A key that sorts names with numbers as people do: band_2 before band_10."""
     parts = re.split(r"(\d+)", name)

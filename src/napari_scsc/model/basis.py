@@ -87,6 +87,11 @@ class Basis:
         """(k, *shift) -> (C, *shift)."""
         return np.tensordot(self.mixtures.T, mixed, axes=1)
 
+    def error_back(self, error: Array) -> Array:
+        """Standard errors (*shift,), the same for all mixtures, as those of the joint values."""
+        shares = np.sqrt(np.square(self.mixtures).sum(axis=0))
+        return np.asarray(np.multiply.outer(shares, error), np.float32)
+
 
 def _orthonormal(vectors: Array) -> Array:
     """An orthonormal basis of the span of some vectors, in their order (Gram and Schmidt).

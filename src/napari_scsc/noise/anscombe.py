@@ -63,6 +63,14 @@ class Anscombe:
         variance = _variance_of_mean(stabilised.astype(np.float64), read)
         return np.asarray(self.gain * variance - self.offset / self.gain, _float_type(stabilised))
 
+    def inverse_slope(self, stabilised: Array) -> Array:
+        """How much ``inverse`` grows with the stabilised values; f^-1 has the slope gain f / 2.
+
+        Between its table and its series, and below both, the exact inverse has kinks: this is the
+        slope of the plain one, but no less than where the noise of a single photon ends.
+        """
+        return np.asarray(self.gain * np.maximum(stabilised, 1.0) / 2)
+
 
 def _float_type(array: Array) -> Any:
     return array.dtype if array.dtype.kind == "f" else np.dtype(np.float64)

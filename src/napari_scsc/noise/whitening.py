@@ -21,7 +21,9 @@ from napari_scsc.noise.model import Noise
 from napari_scsc.noise.stripes import row_errors
 
 _MIN_POWER = 1e-2  # of the largest of a spectrum: less cannot be told from nothing
+_TYPICAL_SIDE = 32  # of an array whose cosines stand for those of all
 _MIN_SHARED = 1e-2  # the same of what joint values share
+_ERROR_OF_COLOUR = 1.15  # and the spectrum is not known exactly
 _LEFT_OF_SHARED = 0.2  # of the power of such errors: where they cannot be told from content
 
 
@@ -91,6 +93,15 @@ class Whitening:
         values = np.stack([self._multiply(one, white[c]) for c, one in enumerate(self._spectra)])
         return values.astype(np.float32, copy=False)
 
+    def colour_error(self, error: Array, sigma: float) -> Array:
+        """Standard errors of coloured values, of those (C, *shift) of white ones."""
+        variance = np.square(error)
+        if self._mixing is not None:
+            variance = np.tensordot(np.square(self._mixing[1]), variance, axes=1)
+        factors = np.array([_error_factor(one) for one in self._spectra], np.float32)
+        left = np.array([_LEFT_OF_SHARED * one.shared for one in self._spectra], np.float32)
+        return np.asarray(np.sqrt(variance.T * factors**2 + left * np.float32(sigma) ** 2).T)
+
     def _divide(self, spectrum: JointSpectrum, values: Array, sigma: float) -> Array:
         level = sigma * math.sqrt(max(1 - spectrum.shared, _MIN_POWER))
         if spectrum.frames and values.ndim == 3:
@@ -113,6 +124,21 @@ class Whitening:
             return white
         levels = cosine_levels(spectrum.lags, spectrum.depth, white.shape)
         return np.asarray(fft.idctn(fft.dctn(white, norm="ortho") * levels, norm="ortho"))
+
+
+@lru_cache(maxsize=16)
+def _error_factor(spectrum: JointSpectrum) -> float:
+    """How much larger errors become with the colour of the noise.
+
+    What is left of noise is where there is content, which is where most noise is: powers count by
+    themselves.
+    """
+    factor = spectrum.white_share
+    if spectrum.lags or spectrum.depth:
+        shape = (_TYPICAL_SIDE,) * (3 if spectrum.depth else 2)
+        powers = np.square(cosine_levels(spectrum.lags, spectrum.depth, shape), dtype=np.float64)
+        factor *= _ERROR_OF_COLOUR * math.sqrt(np.mean(powers**2) / np.mean(powers))
+    return float(factor)
 
 
 def _without_row_errors(values: Array, sigma: float, level: float) -> Array:

@@ -92,6 +92,17 @@ class WorkingValues:
         """Working values of white ones."""
         return self._whitening.colour(white) if self._whitening else white
 
+    def colour_error(self, error: Array) -> Array:
+        """Standard errors of working values, of those (C, *shift) of white ones."""
+        return self._whitening.colour_error(error, self.sigma) if self._whitening else error
+
+    def error_from_work(self, work: Array, error: Array) -> Array:
+        """Standard errors in the units of the image of working values with these errors."""
+        if len(self._maps) == 1:
+            return self._maps[0].error_from_work(work, error)
+        parts = zip(self._maps, work, error, strict=True)
+        return np.stack([one.error_from_work(w, e) for one, w, e in parts])
+
 
 class _EvenValues:
     """One map for all joint values, or for one of them: noise of one level, ``sigma``."""
@@ -117,3 +128,7 @@ class _EvenValues:
     def from_work(self, work: Array, dtype: DTypeLike) -> Array:
         values = self._stabiliser.inverse(work) if self._stabiliser else work
         return self._scale.from_work(values, dtype)
+
+    def error_from_work(self, work: Array, error: Array) -> Array:
+        slope = self._stabiliser.inverse_slope(work) if self._stabiliser else 1.0
+        return np.asarray(self._scale.width * slope * error, np.float32)

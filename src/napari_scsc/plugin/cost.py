@@ -18,6 +18,8 @@ from napari_scsc.restore.methods import Task as RestoreTask
 from napari_scsc.restore.options import count_cores
 from napari_scsc.restore.quality import Quality
 
+_MAP_BYTES = 8  # of a value: its error and support
+
 
 def describe(source: Snapshot) -> str:
     """What a layer is, in a line."""
@@ -34,11 +36,12 @@ def result_bytes(source: Snapshot) -> int:
 def find_cost(
     source: Snapshot, task: RestoreTask, quality: Quality, method: str, wishes: Preferences
 ) -> Cost:
-    """What a restoration takes; memory counts the result if that is no file."""
+    """What a restoration takes; memory counts a result that is no file, and its maps."""
     threads = wishes.threads or count_cores()
     cost = estimate_cost(source.shape, source.axes, task, quality, method, threads)
     size = result_bytes(source)
-    return replace(cost, memory=cost.memory + (0 if wishes.folder_for(size) else size))
+    kept = size + (_MAP_BYTES * math.prod(source.shape) if task == "denoise" else 0)
+    return replace(cost, memory=cost.memory + (0 if wishes.folder_for(size) else kept))
 
 
 def cost_words(cost: Cost) -> str:

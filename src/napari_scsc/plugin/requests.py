@@ -81,6 +81,11 @@ class RestoreRequest:
     find_missing: Callable[[], Array | None] = lambda: None
     masks: tuple[str, ...] = ()
 
+    @property
+    def tells_error(self) -> bool:
+        """Whether the errors of the result can be known."""
+        return self.task == "denoise" and self.options.get("method", "scsc") == "scsc"
+
     def updates(self, out: Array | Output, cancellation: Cancellation) -> Updates:
         """Restore into ``out``; an array also takes every first estimate of a region."""
         options: dict[str, Any] = {
@@ -89,6 +94,8 @@ class RestoreRequest:
             "n_jobs": self.threads,
             "out": out,
             "cancellation": cancellation,
+            # Kept with a result in memory, and no option: a script would have a pair to unpack.
+            "error": self.tells_error and isinstance(out, np.ndarray),
             **self.options,
         }
         if self.task == "denoise":

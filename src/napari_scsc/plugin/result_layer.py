@@ -56,6 +56,8 @@ class ResultLayer:
         The layer, once it was made; it may have left the viewer since.
     noise : Noise, optional
         The noise that was taken away, once it is done.
+    error, support : array, optional
+        What is known of each value, if the run has found it; see ``Finished``.
     """
 
     request: RestoreRequest
@@ -64,6 +66,8 @@ class ResultLayer:
     is_preview: bool = False
     layer: Image | None = None
     noise: Noise | None = None
+    error: Array | None = None
+    support: Array | None = None
     _before: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def show(self, viewer: Any) -> None:
@@ -83,6 +87,7 @@ class ResultLayer:
         is_done = outcome.ending is Ending.DONE
         if isinstance(outcome.last, Finished):
             self.noise = outcome.last.noise
+            self.error, self.support = outcome.last.error, outcome.last.support
         if is_done and isinstance(self.out, Output) and isinstance(outcome.last, Finished):
             self.layer = self._add(viewer, outcome.last.result)
         if self.layer is None:

@@ -292,7 +292,7 @@ class TaskRunner(QObject):
         result.finish(parts.viewer, outcome)
         is_done = outcome.ending is Ending.DONE
         if is_done and parts.restore.residual.value and not result.is_preview:
-            parts.compare.show_residual(result)
+            parts.compare.maps.show_residual(result)
         last = outcome.last
         remarks = [say(r) for r in last.remarks] if isinstance(last, Finished) else []
         done = f"Done in {self._spent}{result.description}"

@@ -12,6 +12,7 @@ ARGUMENTS = {
     "ball": "the ball",
     "bank": "the filter bank",
     "beta": "the sparsity",
+    "error": "the error map",
     "filter_shape": "the filter size",
     "image": "the image",
     "images": "the list of ticked layers",
@@ -41,6 +42,7 @@ REMEDIES = {
     Remedy.CHOOSE_ANOTHER_NAME: "choose another name",
     Remedy.CHOOSE_SCSC_MODEL: "choose the model 'convolutional (SCSC)'",
     Remedy.CLUSTER_MEMORY: "close what needs memory, and start it again",
+    Remedy.DENOISE_FOR_ERROR: "choose the task Denoise and the method 'scsc'",
     Remedy.DROP_AXIS: "set it to 'separate', or choose another kind",
     Remedy.FILL_MISSING: "choose the task Inpaint; to take noise out as well, type its level into "
     "'noise'",

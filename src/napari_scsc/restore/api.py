@@ -45,7 +45,8 @@ def denoise(
     -------
     array
         Like the image: the same kind of array, shape and type of values. A RestorationWarning
-        tells of noise that is uncertain.
+        tells of noise that is uncertain. With ``error=True``, the pair of it and the standard
+        error of its values, an array of the same kind and shape, float32.
 
     Examples
     --------
@@ -54,10 +55,15 @@ def denoise(
     >>> clean = denoise(noisy, kind="image", quality="fast")
     >>> clean.shape, clean.dtype == noisy.dtype
     ((64, 64), True)
+    >>> clean, error = denoise(noisy, kind="image", quality="fast", error=True)
+    >>> error.shape, bool((error > 0).all())
+    ((64, 64), True)
     """
     check_keywords("denoise", RestoreOptions, options)
-    updates = _start_denoising(image, RestoreOptions(**options), progress is not None, NEVER)
-    return run_to_end(updates, progress).result
+    checked = RestoreOptions(**options)
+    updates = _start_denoising(image, checked, progress is not None, NEVER)
+    last = run_to_end(updates, progress)
+    return (last.result, last.error) if checked.error else last.result
 
 
 @takes_options(RestoreOptions)
@@ -264,6 +270,7 @@ _NOT_OF_ENCODING = (
     "method",
     "seed",
     "out",
+    "error",
 )
 
 

@@ -30,7 +30,7 @@ from napari_scsc.model.solver.problem_pool import ProblemPool
 from napari_scsc.model.threads import single_threaded
 from napari_scsc.noise.model import Noise
 from napari_scsc.noise.working import WorkingValues
-from napari_scsc.run.blending import lazy_result
+from napari_scsc.run.blending import lazy_results
 from napari_scsc.run.block_grid import BlockGrid, TileBlock
 from napari_scsc.run.tile_restorer import TileRestorer
 
@@ -152,7 +152,7 @@ class Codes:
         overlap, as a dask array of which nothing is computed yet.
         """
         if number is None:
-            return lazy_result(self._samples, self._decoder)
+            return lazy_results(self._samples, self._decoder)[0]
         values = self._working_of(number).from_work(self.estimate(number), self.dtype)
         return self._samples.as_image(values)
 

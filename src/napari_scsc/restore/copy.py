@@ -17,7 +17,7 @@ from napari_scsc.restore.methods import Task
 from napari_scsc.restore.quality import Quality
 from napari_scsc.restore.restoration import Restoration
 from napari_scsc.restore.sample_cost import SampleCost, count_tiles_of
-from napari_scsc.run.tile_restorer import TileRestorer
+from napari_scsc.run.tile_restorer import MapName, TileRestorer
 from napari_scsc.run.updates import RestoreUpdate
 
 _MAX_TILE_VALUES = 1 << 22
@@ -32,6 +32,7 @@ class Copier(TileRestorer):
     overlap: tuple[int, ...]
     memory: int
     bank: None = None
+    maps: tuple[MapName, ...] = ()
 
     def estimates(
         self,
@@ -44,7 +45,10 @@ class Copier(TileRestorer):
         """Nothing is estimated: ``to_image`` reads the values of the image."""
         cancellation.check()
         lengths = tuple(s.stop - s.start for s in part)
-        yield 1.0, np.zeros((samples.n_joint, *lengths), np.float32)
+        # Nothing is known better than by the value itself: no error, and one patch behind it.
+        rows = [0.0] + [float(name == "support") for name in self.maps]
+        levels = np.repeat(np.asarray(rows, np.float32), samples.n_joint)
+        yield 1.0, np.multiply.outer(levels, np.ones(lengths, np.float32))
 
     def to_image(
         self, samples: ImageSamples, index: tuple[int, ...], part: Region, work: Array
@@ -58,7 +62,8 @@ def prepare(restoration: Restoration) -> Generator[RestoreUpdate, None, Copier]:
     samples = restoration.samples
     size = _tile_size(samples.shift, samples.n_joint)
     memory = 16 * samples.n_joint * math.prod(size)
-    return Copier(restoration.working, size, (0,) * len(size), memory)
+    overlap = (0,) * len(size)
+    return Copier(restoration.working, size, overlap, memory, maps=restoration.maps)
     yield  # learns nothing, and so reports nothing
 
 

@@ -13,7 +13,7 @@ from napari_scsc._types import Array, Region
 from napari_scsc.cancellation import NEVER, Cancellation
 from napari_scsc.data.samples import ImageSamples
 from napari_scsc.errors import Remedy, UserError
-from napari_scsc.groups.denoiser import GroupDenoiser
+from napari_scsc.groups.denoiser import GroupDenoiser, GroupEstimate
 from napari_scsc.groups.passes import Passes
 from napari_scsc.groups.single_patches import denoise_patches
 from napari_scsc.model.bank import FilterBank
@@ -24,7 +24,7 @@ from napari_scsc.noise.working import WorkingValues
 from napari_scsc.restore.passes import passes_for, tile_memory, tile_shape
 from napari_scsc.restore.quality import LEVELS, Quality
 from napari_scsc.restore.restoration import FindBank, Restoration
-from napari_scsc.run.tile_restorer import TileRestorer
+from napari_scsc.run.tile_restorer import MapName, TileRestorer
 from napari_scsc.run.updates import FirstLook, RestoreUpdate
 
 _MAX_LOOK_VALUES = 1 << 22  # of an image for which a first look takes no time
@@ -48,7 +48,7 @@ def prepare(restoration: Restoration) -> Generator[RestoreUpdate, None, TileDeno
         options.quality,
         options.tile_memory,
     )
-    return replace(restorer, bank=bank)
+    return replace(restorer, bank=bank, maps=restoration.maps)
 
 
 def _look_first(restoration: Restoration) -> Iterator[FirstLook]:
@@ -94,6 +94,7 @@ class TileDenoiser(TileRestorer):
     basis: Basis
     passes: Passes
     sigma: float
+    maps: tuple[MapName, ...] = ()
 
     @classmethod
     def of(
@@ -122,7 +123,7 @@ class TileDenoiser(TileRestorer):
         executor: Executor | None = None,
         cancellation: Cancellation = NEVER,
     ) -> Iterator[tuple[float, Array]]:
-        """The estimate after each pass."""
+        """The estimate after each pass, the last one with its maps."""
         working = self.working.at(index)
         work = _read(samples, working, index, part)
         yield from self.denoise_values(work, working, executor, cancellation)
@@ -138,4 +139,13 @@ class TileDenoiser(TileRestorer):
         mixed = self.basis.project(working.whiten(work))
         denoiser = GroupDenoiser(self.basis, self.passes, executor, cancellation)
         for number, estimate in enumerate(denoiser.estimates(mixed, self.sigma), 1):
-            yield number / self.passes.n_passes, working.colour(self.basis.back(estimate))
+            values = working.colour(self.basis.back(estimate.values))
+            is_last = number == self.passes.n_passes
+            maps = [self._map(n, estimate, working) for n in self.maps] if is_last else []
+            yield number / self.passes.n_passes, np.concatenate([values, *maps]) if maps else values
+
+    def _map(self, name: MapName, estimate: GroupEstimate, working: WorkingValues) -> Array:
+        if name == "error":
+            return working.colour_error(self.basis.error_back(estimate.error))
+        n_joint = self.basis.mixtures.shape[1]
+        return np.broadcast_to(estimate.support, (n_joint, *estimate.support.shape))

@@ -43,6 +43,7 @@ class RestoreKeywords(TypedDict, total=False):
     seed: int
     n_jobs: int | None
     out: Any
+    error: bool
     memory: int | str | None
     resume: bool
 
@@ -98,6 +99,10 @@ class RestoreOptions:
         when it is whole; returned is a lazy array of it. An array of the shape and type of the
         image (numpy, zarr): it is filled, and returned. Without it, the result is like the image:
         of a dask array, a lazy dask array, for which only noise and filters were found.
+    error : bool
+        Also find the standard error of each value, in the units of the image: ``denoise`` then
+        returns the pair (result, error). Beside a result that goes to a file ``cells.zarr`` it goes
+        to ``cells.error.zarr``. Offered by ``denoise`` with the method "scsc".
     memory : int or str, optional
         How much to take for a result that goes to a file, such as "2 GB".
     resume : bool
@@ -117,6 +122,7 @@ class RestoreOptions:
     seed: int = 0
     n_jobs: int | None = None
     out: Any = None
+    error: bool = False
     memory: int | str | None = None
     resume: bool = False
 
@@ -130,6 +136,7 @@ class RestoreOptions:
             "seed": check_int("seed", self.seed, 0),
             "memory": parse_memory(self.memory),
             "resume": bool(self.resume),
+            "error": bool(self.error),
         }
         values |= _check_noise(self.sigma, self.noise)
         if not isinstance(self.saturation, bool):
@@ -186,9 +193,28 @@ class RestoreOptions:
                 argument="out",
             )
 
+    def check_error(self, task: str) -> None:
+        """Refuse to tell the error of what cannot tell it."""
+        if self.error and (task != "denoise" or self.method != "scsc"):
+            what = f"{task} with the method {self.method!r}"
+            raise UserError(
+                f"is not known of {what}",
+                argument="error",
+                remedy=Remedy.DENOISE_FOR_ERROR,
+            )
+
     def fingerprint(self) -> dict[str, Any]:
         """The options that the result depends on."""
-        names = ("sigma", "outliers", "saturation", "strength", "quality", "method", "seed")
+        names = (
+            "sigma",
+            "outliers",
+            "saturation",
+            "strength",
+            "quality",
+            "method",
+            "seed",
+            "error",
+        )
         return {
             **{name: getattr(self, name) for name in names},
             "noise": self.noise if isinstance(self.noise, str) else repr(self.noise),

@@ -13,11 +13,14 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from napari_scsc.cancellation import Cancellation
 from napari_scsc.data.fingerprint import digest
 from napari_scsc.data.samples import ImageSamples, check_bank
 from napari_scsc.errors import Message
 from napari_scsc.groups import group_kernels
+from napari_scsc.io.filenames import path_beside
 from napari_scsc.learning.loop import learn_planned
 from napari_scsc.learning.options import LearnOptions
 from napari_scsc.learning.plan import plan_learning
@@ -31,10 +34,11 @@ from napari_scsc.restore import machine_speed
 from napari_scsc.restore.cost import estimate_reference_cost
 from napari_scsc.restore.methods import COPY, METHODS, Method, Task
 from napari_scsc.restore.options import RestoreOptions
-from napari_scsc.run.blending import lazy_result
+from napari_scsc.run.blending import lazy_results
 from napari_scsc.run.blocks import restore_into_store
 from napari_scsc.run.partial import PartialFolder
 from napari_scsc.run.tile_restorer import (
+    MapName,
     TileRestorer,
     WritingResult,
     WrittenResult,
@@ -107,6 +111,13 @@ class Restoration:
     def is_lazy(self) -> bool:
         """Whether the result is a dask array, of which nothing is computed yet."""
         return self.options.out is None and self.samples.image.is_lazy
+
+    @property
+    def maps(self) -> tuple[MapName, ...]:
+        """What is to be found beside the values; the support only where it costs no file."""
+        if not self.options.error:
+            return ()
+        return ("error",) if self.folder or self.is_lazy else ("error", "support")
 
     def find_bank(self, learn: Callable[[], FindBank]) -> FindBank:
         """The filters that were given, that an earlier run kept, or that are learned now."""
@@ -203,6 +214,7 @@ def start_restoration(
     if options.bank is not None:
         check_bank(options.bank, samples)
     options.check_out(samples)
+    options.check_error(task)
     folder = None
     if options.output is not None:
         from napari_scsc.io import stores  # zarr takes long to load
@@ -212,6 +224,7 @@ def start_restoration(
             options.output,
             lambda: fingerprint_restoration(task, samples, options),
             options.resume,
+            ("error",) if options.error else (),
         )
         _make_store(samples, folder, samples.image.shape)  # refuses axes that it cannot hold
     return hold_to_one_thread(_restore(task, samples, options, folder, is_watched, cancellation))
@@ -269,7 +282,14 @@ def _restore(
     remarks = restoration.remarks
     if written.n_doubtful:
         remarks.append(restorer.describe_doubtful(written.n_doubtful))
-    yield Finished(written.result, noise, restorer.bank, tuple(remarks))
+    yield Finished(
+        written.result,
+        noise,
+        restorer.bank,
+        tuple(remarks),
+        written.maps.get("error"),
+        written.maps.get("support"),
+    )
 
 
 def _correct_speed(
@@ -291,7 +311,8 @@ def _write_result(restoration: Restoration, restorer: TileRestorer) -> WritingRe
     if restoration.folder is not None:
         return (yield from _write_file(restoration, restorer, restoration.folder))
     if restoration.is_lazy:
-        return WrittenResult(samples.image.like(lazy_result(samples, restorer)))
+        result, *maps = map(samples.image.like, lazy_results(samples, restorer))
+        return WrittenResult(result, maps=dict(zip(restorer.maps, maps, strict=True)))
     with thread_pool(options.n_threads) as executor:
         return (
             yield from restore_in_memory(
@@ -313,28 +334,36 @@ def _write_file(
         samples,
         restorer,
         folder.folder,
-        lambda chunks: _make_store(samples, folder, chunks),
+        lambda chunks, name: _make_store(samples, folder, chunks, name),
         options.tiles_at_a_time(restorer.memory),
         restoration.cancellation,
     )
-    store = written.result
-    folder.publish(store.path)
+    store, maps = written.result, written.maps
+    folder.publish(store.path, {name: of_map.path for name, of_map in maps.items()})
     written.result = replace(store, path=folder.path).open()
+    for name, of_map in maps.items():
+        maps[name] = replace(of_map, path=path_beside(folder.path, name)).open()
     return written
 
 
-def _make_store(samples: ImageSamples, folder: PartialFolder, chunks: tuple[int, ...]) -> Any:
+def _make_store(
+    samples: ImageSamples,
+    folder: PartialFolder,
+    chunks: tuple[int, ...],
+    map_name: MapName | None = None,
+) -> Any:
+    """The store of the result, or of one of its maps."""
     from napari_scsc.io import stores
 
     output = folder.output
     suffix = stores.suffix_of(output.path)
     return stores.store_for(
-        folder.folder / f"result{suffix}",
+        folder.path_in_making(map_name, suffix),
         samples.image.shape,
-        samples.image.dtype,
+        np.float32 if map_name else samples.image.dtype,
         chunks,
         labels=samples.axes.labels,
         scale=output.scale,
         units=output.units,
-        name=folder.path.name.removesuffix(suffix),
+        name=" ".join(filter(None, (folder.path.name.removesuffix(suffix), map_name))),
     )

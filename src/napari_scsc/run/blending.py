@@ -22,7 +22,7 @@ def estimate_block(
     block: TileBlock,
     cancellation: Cancellation = NEVER,
 ) -> Array:
-    """The estimate (C, *tile) of a block, in working values."""
+    """The estimate (C, *tile) of a block, in working values, and below it its maps."""
     with in_task():
         *_, (_, estimate) = restorer.estimates(
             samples.without_cache(), block.index, block.tile.region, None, cancellation
@@ -36,10 +36,11 @@ def blend_chunk(
     grid: BlockGrid,
     chunk: ResultChunk,
     pieces: Sequence[Array],
-) -> Array:
-    """The values of a chunk as the image has them."""
+) -> list[Array]:
+    """The values of a chunk as the image has them, and each of its maps."""
     lengths = tuple(s.stop - s.start for s in chunk.part)
-    blend = Blend((samples.n_joint, *lengths))
+    n_rows = (1 + len(restorer.maps)) * samples.n_joint
+    blend = Blend((n_rows, *lengths))
     for number, piece in zip(chunk.blocks, pieces, strict=True):
         tile = grid.block(number).tile
         shared = [
@@ -49,9 +50,9 @@ def blend_chunk(
         in_chunk = _shift_origin(shared, chunk.part)
         in_tile = _shift_origin(shared, tile.region)
         ramps = tuple(ramp[s] for ramp, s in zip(tile.ramps, in_tile, strict=True))
-        joint = (np.ones(samples.n_joint), *ramps)
+        joint = (np.ones(n_rows), *ramps)
         blend.add(Tile((slice(None), *in_chunk), joint), piece[(slice(None), *in_tile)])
-    return restorer.to_image(samples, chunk.index, chunk.part, blend.result)
+    return restorer.split(samples, chunk.index, chunk.part, blend.result)
 
 
 def _shift_origin(region: Sequence[slice], origin: Sequence[slice]) -> Region:
@@ -60,8 +61,8 @@ def _shift_origin(region: Sequence[slice], origin: Sequence[slice]) -> Region:
     )
 
 
-def lazy_result(samples: ImageSamples, restorer: TileRestorer) -> Any:
-    """The result as a dask array, of which nothing is computed yet."""
+def lazy_results(samples: ImageSamples, restorer: TileRestorer) -> list[Any]:
+    """The result and each of its maps as dask arrays, of which nothing is computed yet."""
     import dask.array
     from dask import delayed
 
@@ -71,7 +72,8 @@ def lazy_result(samples: ImageSamples, restorer: TileRestorer) -> Any:
     blocks = [estimate(shared, n) for n in range(grid.n_blocks)]
     chunks = image_chunks(samples, grid)
     spans = [range(0, n, c) for n, c in zip(samples.image.shape, chunks, strict=True)]
-    parts = np.empty([len(s) for s in spans], object)
+    types = [samples.image.dtype] + [np.dtype(np.float32)] * len(restorer.maps)
+    parts = np.empty([len(types), *(len(s) for s in spans)], object)
     for number in range(grid.n_chunks):
         chunk = grid.chunk_at(number)
         region = samples.region(chunk.index, chunk.part)
@@ -80,10 +82,10 @@ def lazy_result(samples: ImageSamples, restorer: TileRestorer) -> Any:
         ]
         starts = [s.indices(n)[0] for s, n in zip(region, samples.image.shape, strict=True)]
         value = blend(shared, number, [blocks[b] for b in chunk.blocks])
-        parts[tuple(a // c for a, c in zip(starts, chunks, strict=True))] = dask.array.from_delayed(
-            value, lengths, samples.image.dtype
-        )
-    return dask.array.block(parts.tolist())
+        place = tuple(a // c for a, c in zip(starts, chunks, strict=True))
+        for i, dtype in enumerate(types):
+            parts[(i, *place)] = dask.array.from_delayed(value[i], lengths, dtype)
+    return [dask.array.block(part.tolist()) for part in parts]
 
 
 def _lazy_block(shared: tuple[ImageSamples, TileRestorer, BlockGrid], number: int) -> Array:
@@ -93,7 +95,7 @@ def _lazy_block(shared: tuple[ImageSamples, TileRestorer, BlockGrid], number: in
 
 def _lazy_chunk(
     shared: tuple[ImageSamples, TileRestorer, BlockGrid], number: int, pieces: Sequence[Array]
-) -> Array:
+) -> list[Array]:
     samples, restorer, grid = shared
     with in_task():
         return blend_chunk(samples.without_cache(), restorer, grid, grid.chunk_at(number), pieces)

@@ -33,7 +33,7 @@ from napari_scsc.run.blending import blend_chunk, estimate_block
 from napari_scsc.run.block_grid import BlockGrid, TileBlock, image_chunks
 from napari_scsc.run.cancel import SECONDS_BETWEEN_CHECKS, StopFile
 from napari_scsc.run.executors import ClusterExecutor, ClusterFailed, ClusterOutOfMemory
-from napari_scsc.run.tile_restorer import TileRestorer, WritingResult, WrittenResult
+from napari_scsc.run.tile_restorer import MapName, TileRestorer, WritingResult, WrittenResult
 from napari_scsc.run.updates import LEARNING_SHARE, BlocksDone
 
 _CHUNKS_PER_GRAPH = 1 << 14
@@ -48,6 +48,7 @@ class BlockRun:
     grid: BlockGrid
     folder: Path
     store: Any
+    map_stores: tuple[Any, ...] = ()
 
     def block_file(self, number: int) -> Path:
         """Where the estimate of a block lies."""
@@ -117,8 +118,9 @@ def _write_chunk(run: BlockRun, number: int, _blocks: Sequence[int]) -> int:
     samples = run.samples.without_cache()
     pieces = [np.load(run.block_file(b), mmap_mode="r") for b in chunk.blocks]
     with in_task():
-        values = blend_chunk(samples, run.restorer, run.grid, chunk, pieces)
-        run.store.write(samples.region(chunk.index, chunk.part), values)
+        parts = blend_chunk(samples, run.restorer, run.grid, chunk, pieces)
+        for store, values in zip((run.store, *run.map_stores), parts, strict=True):
+            store.write(samples.region(chunk.index, chunk.part), values)
         n_doubtful = run.restorer.count_doubtful(samples, chunk.index, chunk.part)
     run.record("done", number)
     return n_doubtful
@@ -146,28 +148,33 @@ def restore_into_store(
     samples: ImageSamples,
     restorer: TileRestorer,
     folder: Path,
-    make_store: Callable[[tuple[int, ...]], Any],
+    make_store: Callable[[tuple[int, ...], MapName | None], Any],
     n_jobs: int,
     cancellation: Cancellation,
 ) -> WritingResult:
     """Restore into a store, yielding an update whenever chunks were finished.
 
     ``folder`` is there, and keeps what a later run needs to go on. ``make_store`` makes the store
-    of the result for a shape of chunks.
+    of the result, or of one of its maps, for a shape of chunks.
     """
     grid = BlockGrid.of(samples, restorer)
-    run = BlockRun(samples, restorer, grid, folder, make_store(image_chunks(samples, grid)))
-    written = WrittenResult(run.store)
+    chunks = image_chunks(samples, grid)
+    maps = {name: make_store(chunks, name) for name in restorer.maps}
+    run = BlockRun(samples, restorer, grid, folder, make_store(chunks, None), tuple(maps.values()))
+    written = WrittenResult(run.store, maps=maps)
+    stores = (run.store, *run.map_stores)
     with _exclusive(run):
         if not (folder / "created").exists():
-            _remove_path(run.store.path)  # what a run that was killed had just begun
-            run.store.create()
+            for store in stores:
+                _remove_path(store.path)  # what a run that was killed had just begun
+                store.create()
             (folder / "created").touch()
         total = grid.n_blocks + grid.n_chunks
         for count in _compute_waves(run, _plan_waves(run), n_jobs, cancellation, written):
             share = LEARNING_SHARE + (1 - LEARNING_SHARE) * count / total
             yield BlocksDone(count, total, share)
-        run.store.finish()
+        for store in stores:
+            store.finish()
     return written
 
 

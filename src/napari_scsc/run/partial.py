@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from typing import Any
 from napari_scsc.__about__ import __version__
 from napari_scsc.errors import PathExistsError, Remedy, UserError
 from napari_scsc.io.atomic_files import read_json, write_json
-from napari_scsc.io.filenames import partial_of
+from napari_scsc.io.filenames import partial_of, path_beside, stem_of
 from napari_scsc.model.bank import FilterBank
 from napari_scsc.noise.model import Noise
 
@@ -51,10 +51,16 @@ class PartialFolder:
         is resumed. Called once the names are free, since it may read all of the image.
     resume : bool
         Whether to go on with a run that broke off.
+    beside : sequence of str
+        Names of maps that appear together with the result, in files of their own.
     """
 
     def __init__(
-        self, output: Output, fingerprint: Callable[[], Mapping[str, Any]], resume: bool
+        self,
+        output: Output,
+        fingerprint: Callable[[], Mapping[str, Any]],
+        resume: bool,
+        beside: Sequence[str] = (),
     ) -> None:
         self.output = output
         self.path = Path(output.path)
@@ -69,6 +75,8 @@ class PartialFolder:
             raise PathExistsError(
                 "holds a run that broke off", path=self.folder, remedy=Remedy.RESUME
             )
+        for name in beside:
+            self._free(name, resume)
         request = {"version": __version__, **fingerprint()}
         self._request: dict[str, Any] = json.loads(json.dumps(request))
         if self.folder.exists():
@@ -130,7 +138,22 @@ class PartialFolder:
         if not (self.folder / name).exists():
             bank.save(self.folder / name)
 
-    def publish(self, made: Path) -> None:
-        """Let the result, which is whole, appear under its name."""
+    def path_in_making(self, name: str | None, suffix: str) -> Path:
+        """Where the result, or one of its maps, is written until it is whole."""
+        return self.folder / f"{name or 'result'}{suffix}"
+
+    def _free(self, name: str, resume: bool) -> None:
+        """Refuse the name of a map that is taken; one of this run, killed at its end, goes back."""
+        path = path_beside(self.path, name)
+        if not path.exists():
+            return
+        if not (resume and self.folder.exists()):
+            raise PathExistsError("is there already", path=path, remedy=Remedy.CHOOSE_ANOTHER_NAME)
+        os.replace(path, self.path_in_making(name, path.name.removeprefix(f"{stem_of(path)}")))
+
+    def publish(self, made: Path, beside: Mapping[str, Path] | None = None) -> None:
+        """Let the result, which is whole, and its maps appear under their names: it comes last."""
+        for name, path in (beside or {}).items():
+            os.replace(path, path_beside(self.path, name))
         os.replace(made, self.path)
         shutil.rmtree(self.folder, ignore_errors=True)

@@ -6,8 +6,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from napari_scsc.errors import Message
 from napari_scsc.model.bank import FilterBank
 from napari_scsc.noise.working import WorkingValues
 from napari_scsc.run.updates import LEARNING_SHARE, RegionRestored, RestoreUpdate
+
+MapName = Literal["error", "support"]
+"""What is known of each value of a result: its standard error, how many patches are behind it."""
 
 
 class TileRestorer(ABC):
@@ -37,6 +40,8 @@ class TileRestorer(ABC):
     """About how many bytes a tile takes."""
     bank: FilterBank | None
     """The filters that restore, if there are any."""
+    maps: tuple[MapName, ...] = ()
+    """What comes with the last estimate of a tile, as C more rows each."""
 
     @abstractmethod
     def estimates(
@@ -49,7 +54,7 @@ class TileRestorer(ABC):
     ) -> Iterator[tuple[float, Array]]:
         """Estimates (C, *part) in working values, each with the share of the work done.
 
-        The last one is the result.
+        The last one is the result, and has C more rows for each of ``maps``.
         """
 
     def to_image(
@@ -60,6 +65,22 @@ class TileRestorer(ABC):
         if self.keeps_known:
             values = np.where(samples.missing(index, part), values, samples.read(index, part))
         return samples.as_image(values)
+
+    def split(
+        self, samples: ImageSamples, index: tuple[int, ...], part: Region, work: Array
+    ) -> list[Array]:
+        """The blended result as the image has it, and each of its maps in the same way."""
+        values, *maps = np.split(work, 1 + len(self.maps))
+        working = self.working.at(index)
+        return [
+            self.to_image(samples, index, part, values),
+            *(
+                samples.as_image(
+                    working.error_from_work(values, found) if name == "error" else found
+                )
+                for name, found in zip(self.maps, maps, strict=True)
+            ),
+        ]
 
     @property
     def keeps_known(self) -> bool:
@@ -77,10 +98,11 @@ class TileRestorer(ABC):
 
 @dataclass(slots=True)
 class WrittenResult:
-    """What became of an image: the result, and how many of its points are doubtful."""
+    """What became of an image: the result, how many of its points are doubtful, and its maps."""
 
     result: Any
     n_doubtful: int = 0
+    maps: dict[MapName, Any] = field(default_factory=dict)
 
 
 WritingResult = Generator[RestoreUpdate, None, WrittenResult]
@@ -109,13 +131,15 @@ def restore_in_memory(
 ) -> WritingResult:
     """Restore all samples tile by tile, and blend the tiles into ``out``, or a new array."""
     result = np.empty(samples.image.shape, samples.image.dtype) if out is None else out
+    maps = {name: np.empty(samples.image.shape, np.float32) for name in restorer.maps}
+    n_rows = (1 + len(maps)) * samples.n_joint
     tiles = list(cut(samples.shift, restorer.size, restorer.overlap))
     indices = samples.indices()
     total = len(indices) * len(tiles)
     whole = tuple(slice(0, n) for n in samples.shift)
     n_doubtful = 0
     for sample, index in enumerate(indices):
-        blend = Blend((samples.n_joint, *samples.shift))
+        blend = Blend((n_rows, *samples.shift))
         for position, tile in enumerate(tiles):
             number = sample * len(tiles) + position
             region = samples.region(index, tile.region)
@@ -129,9 +153,15 @@ def restore_in_memory(
                     yield RegionRestored(region, values, number + 1, total, done)
             assert estimate is not None
             inside = (slice(None), *tile.region)
-            blend.add(Tile(inside, (np.ones(samples.n_joint), *tile.ramps)), estimate)
-            values = restorer.to_image(samples, index, tile.region, blend.result[inside])
+            blend.add(Tile(inside, (np.ones(n_rows), *tile.ramps)), estimate)
+            values, *found = restorer.split(samples, index, tile.region, blend.result[inside])
             result[region] = values
+            for name, of_map in zip(maps, found, strict=True):
+                maps[name][region] = of_map
             yield RegionRestored(region, values, number + 1, total, done)
         n_doubtful += restorer.count_doubtful(samples, index, whole)
-    return WrittenResult(samples.image.like(result) if out is None else out, n_doubtful)
+    return WrittenResult(
+        samples.image.like(result) if out is None else out,
+        n_doubtful,
+        {name: samples.image.like(found) for name, found in maps.items()},
+    )

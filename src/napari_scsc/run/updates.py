@@ -127,12 +127,19 @@ class Finished:
         The filters that restored, or that were learned.
     remarks : tuple of Message
         What the user should know: holes that were too wide, noise that is uncertain.
+    error : array, optional
+        The standard error of each value of the result, if it was asked for; float32.
+    support : array, optional
+        How many patches of a group are alike as far as noise can tell, in the mean over the groups
+        behind a value; with the error of a result in memory.
     """
 
     result: Any
     noise: Noise | None = None
     bank: FilterBank | None = None
     remarks: tuple[Message, ...] = ()
+    error: Any = None
+    support: Any = None
     done: float = 1.0
 
     @property

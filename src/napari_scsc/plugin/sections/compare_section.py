@@ -1,10 +1,9 @@
-"""Compare: the original behind the result, what was taken away, figures where they are known."""
+"""Compare: the original behind the result, what is known of it, figures where they are."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from magicgui.widgets import ComboBox
 from napari.layers import Image
 
@@ -13,7 +12,9 @@ from napari_scsc.data.image import wrap_image
 from napari_scsc.plugin import layers
 from napari_scsc.plugin.jobs import Background
 from napari_scsc.plugin.result_layer import ResultLayer
+from napari_scsc.plugin.sections.audit_table import AuditTable
 from napari_scsc.plugin.sections.form_widgets import LayerChoice, Section, make_label
+from napari_scsc.plugin.sections.map_switches import MapSwitches
 from napari_scsc.plugin.sections.restore_section import NO_LAYER
 
 KEY = "Shift-O"
@@ -42,23 +43,28 @@ class CompareSection(Section):
         )
         self.hold.pressed.connect(lambda: self.show_original(True))
         self.hold.released.connect(lambda: self.show_original(False))
+        self.maps = MapSwitches(viewer)
+        self.audit = AuditTable(viewer)
         self._measuring = Background(self)
-        self._subtracting = Background(self)
-        for task in (self._measuring, self._subtracting):
-            task.failed.connect(self.failed)
-        self.fill(self.hold, self.reference, self._scores)
+        for part in (self._measuring, self.maps, self.audit):
+            part.failed.connect(self.failed)
+        self.fill(self.hold, self.maps, self.reference, self._scores, self.audit)
         self.show_result(None)
 
     def show_result(self, restored: ResultLayer | None) -> None:
         """Be about that result from now on."""
         self._shown = restored
         self.hold.setEnabled(self._result() is not None)
+        self.maps.show_result(restored)
+        self.audit.show_result(restored)
         self.compare()
 
     def reset_choices(self) -> None:
         """Read the layers that may be references again."""
         self._chosen.reset()
         self.hold.setEnabled(self._result() is not None)
+        self.maps.follow_layers()
+        self.audit.follow_layers()
 
     @property
     def scores(self) -> str:
@@ -67,8 +73,8 @@ class CompareSection(Section):
 
     @property
     def busy(self) -> bool:
-        """Whether figures or a residual are being computed."""
-        return self._measuring.running or self._subtracting.running
+        """Whether figures, a residual or an audit are being computed."""
+        return self._measuring.running or self.maps.busy or self.audit.busy
 
     def compare(self) -> None:
         """Measure the result against the reference, in the background."""
@@ -109,26 +115,6 @@ class CompareSection(Section):
         """The layer of the result, if it is still there."""
         result = None if self._shown is None else self._shown.layer
         return result if result in self._viewer.layers else None
-
-    def show_residual(self, restored: ResultLayer) -> None:
-        """Add what was taken away as a layer, once it is computed."""
-        if restored.layer is None:
-            return
-        data, result = restored.request.source.data, restored.layer.data
-
-        def subtract() -> Any:
-            before, after = (wrap_image(x).whole() for x in (data, result))
-            return before.astype(np.float32) - after.astype(np.float32)
-
-        self._subtracting.run(subtract, lambda found: self._add_residual(restored, found))
-
-    def _add_residual(self, restored: ResultLayer, difference: Any) -> None:
-        source = restored.request.source
-        arguments = layers.result_arguments(source, "residual", {"script": restored.script})
-        if not source.looks["rgb"]:
-            spread = float(np.nanstd(difference)) or 1.0
-            arguments |= {"contrast_limits": (-3 * spread, 3 * spread), "colormap": "gray"}
-        self._viewer.add_image(difference, **{**arguments, "visible": False})
 
     def _images(self, _widget: Any = None) -> list[str]:
         return [NO_LAYER, *(x.name for x in self._viewer.layers if isinstance(x, Image))]
