@@ -29,6 +29,7 @@ from napari_scsc.model.threads import ThreadExecutor
 from napari_scsc.noise import outliers
 from napari_scsc.noise.find import find_noise, given_noise, sample_indices
 from napari_scsc.noise.model import Noise
+from napari_scsc.noise.remarks import CERTAIN
 from napari_scsc.noise.working import WorkingValues, check_sigma
 from napari_scsc.restore import machine_speed
 from napari_scsc.restore.cost import estimate_reference_cost
@@ -271,8 +272,10 @@ def _restore(
     method = METHODS[options.method]
     if task == "denoise" and noise.sigma == 0:
         method = COPY
+    # What was found without any doubt is told with the noise, and is nothing to be warned of.
+    doubts = [remark for remark in noise.remarks if remark not in CERTAIN]
     restoration = Restoration(
-        task, samples, options, method, noise, is_watched, cancellation, folder, list(noise.remarks)
+        task, samples, options, method, noise, is_watched, cancellation, folder, doubts
     )
     restorer: TileRestorer = yield from method.load(task)(restoration)
     written = yield from _write_result(restoration, restorer)
