@@ -31,11 +31,12 @@ from napari_scsc.noise.planes import PlaneValues, guess_sigma, prepare_planes
 from napari_scsc.noise.spectrum import measure_spectrum
 from napari_scsc.noise.stripes import stripe_level
 
-_ROUNDING_POWER = 1e-12  # of rounding errors, relative to the power of the data
+_ROUNDING_POWER = 1e-10  # of rounding errors, relative to the power of the data
 _MIN_STEPS = 0.6  # between values, that sigma is wide where noise is recorded faithfully
 _MANY_PATCHES, _FEW_PATCHES = 400, 30  # counted without overlaps
 _MIN_FLAT_SHARE, _MIN_FLAT_PATCHES = 0.02, 5  # where noise and texture can be told apart
 _CLIPPED_SHARE_TOLD, _CLIPPED_SHARE_UNSURE = 0.01, 0.1
+_MAX_CONSTANT_SHARE, _MIN_COARSE_SHARE = 0.5, 0.002  # of the patches of an image that was drawn
 _MIN_CORRELATED_SHARE, _MAX_SLOW_GROWTH = 0.09, 2.0  # beyond these it is texture
 _MAX_CORRELATED_VARIANCE = 0.8  # of that of all values: more may be content without any flat part
 _MIN_CORRELATED_PATCHES = 40  # flat ones, that are enough to know how alike neighbours are
@@ -82,8 +83,7 @@ def _judge_patches(values: PlaneValues, patches: CosinePatches, is_alike: bool) 
     """The noise from the patches, with what there is to say about it."""
     bands = measure_bands(patches)
     flat = find_flat_patches(bands)
-    is_drawing = patches.constant > 0.5 and flat.share < _MIN_FLAT_SHARE
-    if flat.level < _ROUNDING_POWER or is_drawing:
+    if flat.level < _ROUNDING_POWER or _is_drawn(values, patches, flat):
         return _unknown_noise(remarks.NOISELESS)
     rows, columns = _find_stripes(values, math.sqrt(flat.level))
     if rows or columns:
@@ -143,6 +143,15 @@ def _judge_patches(values: PlaneValues, patches: CosinePatches, is_alike: bool) 
         columns=columns * values.spread,
         mean=values.centre,
     )
+
+
+def _is_drawn(values: PlaneValues, patches: CosinePatches, flat: FlatPatches) -> bool:
+    """Whether an image has no noise: it was drawn, or reduced to few levels."""
+    if patches.constant > _MAX_CONSTANT_SHARE:
+        return flat.share < _MIN_FLAT_SHARE
+    # Where noise is recorded, some patches are as flat as it is, or it grows with brightness.
+    is_coarse = math.sqrt(flat.level) * values.spread < _MIN_STEPS * values.step
+    return is_coarse and flat.share < _MIN_COARSE_SHARE and _fit_variances(patches).gain == 0
 
 
 class _VarianceFit(NamedTuple):
