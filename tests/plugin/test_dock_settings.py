@@ -44,6 +44,7 @@ FIELDS = {
     "quality": "fast",
     "sigma": 2.5,
     "noise_model": "correlated",
+    "empty_layer": "holes",
     "outliers": "keep",
     "strength": 1.5,
     "missing_layer": "holes",

@@ -166,7 +166,9 @@ def wiener(
     share_of_mean = square / np.where(square > 0, square + noise_of_mean, 1)
     mean[..., n_flat:] *= share_of_mean
     n_alike = _count_alike(q, ALIKE_DISTANCE * sigma**2)
-    strictness = np.where(n_alike < FEW_ALIKE, STRICTNESS_ALONE, 1.0)
+    # Joint values stand in for patches that are alike.
+    is_alone = (n_alike < FEW_ALIKE) & (n_flat == 1)
+    strictness = np.where(is_alone, STRICTNESS_ALONE, 1.0)
     vectors, codes = _span(q - mean_q, strictness * NEGLIGIBLE_ENERGY * sigma**2)
     _decorrelate(codes, vectors)
     filters = vectors @ basis

@@ -418,7 +418,9 @@ def wiener(
             mean[r] = value if r < n_flat else share * value
         _mix(mean, basis, mean_patch)
         variances[:] = (n_flat + share * (n_base - n_flat)) / (size * n_base)
-        strictness = np.float32(STRICTNESS_ALONE if n_alike < FEW_ALIKE else 1)
+        # Joint values stand in for patches that are alike.
+        is_alone = n_alike < FEW_ALIKE and n_flat == 1
+        strictness = np.float32(STRICTNESS_ALONE if is_alone else 1)
         n = _span(q, energies, strictness * least, vectors, codes)
         _decorrelate(codes, vectors, n)
         kept = np.float32(0)

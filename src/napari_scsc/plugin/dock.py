@@ -53,6 +53,7 @@ class Dock(Section):
     quality = Field("restore_section", "draft, fast or balanced.")
     sigma = Field("restore_section", "Noise level in the units of the image; 0: estimated.")
     noise_model = Field("restore_section", "auto, or noise that is white, or correlated.")
+    empty_layer = Field("restore_section", "Name of the layer that marks background only.")
     outliers = Field("restore_section", "Whether hot and dead pixels are filled or kept, or auto.")
     strength = Field("restore_section", "1 takes away the noise that is there.")
     missing_layer = Field("restore_section", "Name of the layer that marks what is missing.")

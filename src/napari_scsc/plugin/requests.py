@@ -13,7 +13,7 @@ from napari_scsc.cancellation import Cancellation
 from napari_scsc.learning.api import iter_learn
 from napari_scsc.model.bank import FilterBank
 from napari_scsc.plugin.layers import Snapshot
-from napari_scsc.restore.api import iter_denoise, iter_inpaint
+from napari_scsc.restore.api import estimate_noise, iter_denoise, iter_inpaint
 from napari_scsc.restore.methods import Task as RestoreTask
 from napari_scsc.run.partial import Output
 from napari_scsc.run.updates import FirstLook, RegionRestored, Updates
@@ -71,6 +71,10 @@ class RestoreRequest:
         Says where the image is missing: an array, or None. It is called in the worker.
     masks : tuple of str
         The same as expressions for a script.
+    empty : array, optional
+        Where the image shows background only: the noise is measured there.
+    empty_layer : str
+        The name of the layer that says so.
     """
 
     task: RestoreTask
@@ -80,6 +84,8 @@ class RestoreRequest:
     threads: int | None = None
     find_missing: Callable[[], Array | None] = lambda: None
     masks: tuple[str, ...] = ()
+    empty: Array | None = None
+    empty_layer: str = ""
 
     @property
     def tells_error(self) -> bool:
@@ -98,6 +104,10 @@ class RestoreRequest:
             "error": self.tells_error and isinstance(out, np.ndarray),
             **self.options,
         }
+        if self.empty is not None:
+            options["noise"] = estimate_noise(
+                self.source.data, empty=self.empty, axes=self.source.axes
+            )
         if self.task == "denoise":
             updates = iter_denoise(self.source.data, **options)
         else:

@@ -11,7 +11,15 @@ from napari_scsc.plugin.requests import LearnRequest, RestoreRequest
 from napari_scsc.restore.methods import METHODS
 
 _HOMES = {
-    "napari_scsc": ("Axes", "FilterBank", "denoise", "inpaint", "iter_inpaint", "learn"),
+    "napari_scsc": (
+        "Axes",
+        "FilterBank",
+        "denoise",
+        "estimate_noise",
+        "inpaint",
+        "iter_inpaint",
+        "learn",
+    ),
     "napari_scsc.plugin.layers": ("missing_from",),
 }
 """What a script may have to import, by where it is imported from."""
@@ -73,8 +81,14 @@ def _restore_arguments(request: RestoreRequest) -> str:
     first = "image"
     if request.task == "inpaint":
         first += ", " + (" | ".join(f"({mask})" for mask in request.masks) or "None")
-    bank = {} if request.bank is None else {"bank": "bank"}
-    return _arguments(first, request.source.axes, bank, request.options)
+    names = {} if request.bank is None else {"bank": "bank"}
+    options = dict(request.options)
+    if request.empty is not None:
+        options.pop("noise", None)
+        layers = f"viewer.layers[{request.empty_layer!r}], viewer.layers[{request.source.name!r}]"
+        marked = {"empty": f"missing_from({layers})"}
+        names["noise"] = f"estimate_noise({_arguments('image', request.source.axes, marked, {})})"
+    return _arguments(first, request.source.axes, names, options)
 
 
 def _arguments(first: str, axes: Axes, names: dict[str, str], options: dict[str, Any]) -> str:

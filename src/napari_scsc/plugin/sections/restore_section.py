@@ -82,6 +82,13 @@ class RestoreSection(Section):
             "is measured.\nwhite: as if they shared nothing.\ncorrelated: neighbours share some, "
             "though it may not look so",
         )
+        self.empty_layer = ComboBox(
+            label="empty area",
+            choices=self._masks,
+            tooltip="A layer of Labels (not zero) or Shapes that covers background only: the noise "
+            "is measured there",
+        )
+        self._empty = LayerChoice(self.empty_layer, viewer)
         self.outliers = ComboBox(
             label="outliers",
             choices=list(OUTLIER_WISHES),
@@ -134,7 +141,14 @@ class RestoreSection(Section):
             self.missing_layer,
             self.saturated,
             make_row(self.preview),
-            Fold("advanced", self.method, self.noise_model, self.outliers, self.residual),
+            Fold(
+                "advanced",
+                self.method,
+                self.noise_model,
+                self.empty_layer,
+                self.outliers,
+                self.residual,
+            ),
         )
         self._noise.hide()
         self._task_changed()
@@ -149,6 +163,7 @@ class RestoreSection(Section):
     def reset_choices(self) -> None:
         """Read the layers that may be masks again."""
         self._mask.reset()
+        self._empty.reset()
 
     @property
     def task_name(self) -> RestoreTask:
@@ -192,13 +207,22 @@ class RestoreSection(Section):
             threads,
             self._missing_in(layer),
             tuple(self._mask_expressions(source.name)),
+            self._empty_in(layer),
+            self.empty_layer.value if self._layer_of(self.empty_layer) is not None else "",
         )
+
+    def _empty_in(self, image: Image) -> Array | None:
+        """Where the image shows background only, if a layer says so and no level is given."""
+        marked = self._layer_of(self.empty_layer)
+        if marked is None or self.sigma.value:
+            return None
+        return layers.missing_from(marked, image)
 
     def _missing_in(self, image: Image) -> Callable[[], Array | None]:
         """What says where the image is missing; what is drawn by now is taken at once."""
         if not self.inpaints:
             return lambda: None
-        mask = self._mask_layer()
+        mask = self._layer_of(self.missing_layer)
         drawn = None if mask is None else layers.missing_from(mask, image)
         may_hold_nan = wrap_image(image.data).dtype.kind == "f"
         if drawn is None and not self.saturated.value and not may_hold_nan:
@@ -209,7 +233,7 @@ class RestoreSection(Section):
 
     def _mask_expressions(self, name: str) -> list[str]:
         """The same as expressions for a script about the layer of that name."""
-        if not self.inpaints or self._mask_layer() is None:
+        if not self.inpaints or self._layer_of(self.missing_layer) is None:
             return []
         mask, image = self.missing_layer.value, name
         return [f"missing_from(viewer.layers[{mask!r}], viewer.layers[{image!r}])"]
@@ -233,8 +257,8 @@ class RestoreSection(Section):
 
     # --- fields ---------------------------------------------------------------------------------
 
-    def _mask_layer(self) -> Labels | Shapes | None:
-        name = self.missing_layer.value
+    def _layer_of(self, box: ComboBox) -> Labels | Shapes | None:
+        name = box.value
         if name in (None, NO_LAYER) or name not in self._viewer.layers:
             return None
         return self._viewer.layers[name]
