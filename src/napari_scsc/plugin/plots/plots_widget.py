@@ -68,8 +68,8 @@ class Plots(QWidget):
             self.filters,
             self.weights,
             self.progress,
-            self.noise,
             self.explain,
+            self.noise,
         )
         self._stale: set[PlotTab] = set(self._all_tabs)
         self.tabs = QTabWidget()
