@@ -26,7 +26,6 @@ N_LAGS = 8
 _STEP = 4  # pixels between patches of the grid
 _APART = N_LAGS // _STEP  # grid points to the next patch that shares no pixel
 _MAX_PIXELS = 1_000_000  # looked at, however large the data are
-_ROUNDS = 8
 _GRADIENT_WEIGHT, _NEIGHBOUR_WEIGHT = 8.0, 1.0  # beside the patch's own cosines
 _MIN_FLAT_SHARE, _MIN_FLAT_PATCHES = 0.02, 20.0  # of all patches; counted without overlaps
 _MAX_FLATNESS = 1.0  # mean power beside that of the noise
@@ -92,11 +91,15 @@ _SIDES = (
 
 
 def find_correlation(
-    planes: list[Array], usable: list[Array], variance_at: Callable[[Array], Array]
+    planes: list[Array],
+    usable: list[Array],
+    variance_at: Callable[[Array], Array],
+    rounds: int = 8,
 ) -> Correlation | None:
     """The correlation of the noise of planes; None if they have too few patches.
 
-    ``variance_at`` gives the variance that is assumed at pixels of a brightness.
+    ``variance_at`` gives the variance that is assumed at pixels of a brightness; half of the
+    ``rounds`` are enough for a first idea.
     """
     grids = _cut_grids(planes, usable, variance_at)
     if not grids:
@@ -108,7 +111,7 @@ def find_correlation(
     independent = len(powers) * _STEP**2 / N_LAGS**2
     least = int(max(_MIN_FLAT_SHARE, _MIN_FLAT_PATCHES / independent) * len(powers))
     assumed, constant = np.ones(len(speed)), 1.0
-    for number in range(_ROUNDS):
+    for number in range(rounds):
         is_lively = speed > SLOW
         lively = np.where(is_lively, 1 / assumed, 0).astype(np.float32)
         beside = np.concatenate([grid.textures_beside(lively) for grid in grids])

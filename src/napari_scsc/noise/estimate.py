@@ -195,7 +195,9 @@ def _find_lags(
 ) -> tuple[Correlation | None, _VarianceFit]:
     """How alike the noise of neighbours is, and its variances: each is seen better by the other."""
     level = np.float64(white.flat.level)
-    found = find_correlation(values.planes, values.usable, lambda means: np.full_like(means, level))
+    found = find_correlation(
+        values.planes, values.usable, lambda means: np.full_like(means, level), rounds=4
+    )
     if found is None:
         return None, white
     powers = patches.powers * (1 / (level * found.powers)).astype(np.float32)
