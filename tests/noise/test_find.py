@@ -61,6 +61,16 @@ def test_samples_have_noise_of_their_own():
         assert psnr(clean[i], result[i]) > psnr(clean[i], alone) - 0.4
 
 
+def test_a_sample_without_noise_stays_beside_noisy_ones():
+    clean = np.stack([tissue(seed=0), tissue(seed=1), np.zeros((160, 160), np.float32)])
+    noisy = clean.copy()
+    noisy[1] += np.float32(0.1) * white(clean[1].shape)
+    noisy[0] += np.float32(0.02) * white(clean[0].shape)
+    result = denoise(noisy, kind="time-lapse", quality="fast")
+    np.testing.assert_allclose(result[2], 0, atol=1e-3)
+    assert psnr(clean[1], result[1]) > psnr(clean[1], noisy[1]) + 5
+
+
 def test_correlated_noise_is_found_and_taken_away():
     clean = tissue((200, 200))
     noisy = clean + np.float32(0.1) * blurred(clean.shape)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
-from scipy import linalg, optimize
+from scipy import linalg, optimize, special
 
 from napari_scsc._types import Array
 from napari_scsc.noise.cosine_patches import SLOW
@@ -29,6 +29,8 @@ _MAX_PIXELS = 1_000_000  # looked at, however large the data are
 _GRADIENT_WEIGHT, _NEIGHBOUR_WEIGHT = 8.0, 1.0  # beside the patch's own cosines
 _MIN_FLAT_SHARE, _MIN_FLAT_PATCHES = 0.02, 20.0  # of all patches; counted without overlaps
 _MAX_FLATNESS = 1.0  # mean power beside that of the noise
+_CALM_QUANTILE = 0.4  # of the powers of a cosine, and what it is for noise of the level 1
+_CALM_POWER = 2 * float(special.gammaincinv(0.5, _CALM_QUANTILE))
 _OUTLIER = 10.0  # mean powers, from which on a cosine is taken for texture
 # Noise along an axis: smoothed by Gaussians of these widths, and by the kernels of binning, of
 # linear and of cubic interpolation.
@@ -125,7 +127,7 @@ def find_correlation(
             flat = np.count_nonzero(flatness < _MAX_FLATNESS) if number else 0
             count = min(max(least, flat), len(powers) - 1)
             chosen = np.argpartition(flatness, count)[:count]
-            found[~half] = _trimmed_means(powers[chosen][:, ~half])
+            found[~half] = _mean_powers(powers[chosen][:, ~half])
             counts.append(count * independent / len(powers))
         mixture = _fit_mixture(found, np.minimum(1, speed / _TRUSTED_SPEED) ** 2)
         fitted = mixture @ _atoms().powers
@@ -165,13 +167,18 @@ def _cut_grid(plane: Array, mask: Array, variance_at: Callable[[Array], Array]) 
     return _PatchGrid(powers, gradients, np.asarray(usable))
 
 
-def _trimmed_means(powers: Array) -> Array:
-    """Means (M,) of powers (n, M), without those that noise cannot explain."""
+def _mean_powers(powers: Array) -> Array:
+    """Means (M,) of powers (n, M), without those that noise cannot explain.
+
+    Texture is strong in few patches, and a quantile hardly feels it: it is what counts where it
+    says less.
+    """
     means = powers.mean(axis=0, dtype=np.float64)
     for _ in range(3):
         kept = powers < _OUTLIER * means
         means = (powers * kept).sum(axis=0, dtype=np.float64) / np.maximum(kept.sum(axis=0), 1)
-    return np.asarray(means)
+    calm = np.quantile(powers, _CALM_QUANTILE, axis=0) / _CALM_POWER
+    return np.asarray(np.minimum(means, calm))
 
 
 class _Atoms(NamedTuple):

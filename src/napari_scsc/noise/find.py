@@ -76,7 +76,8 @@ def _estimate_noise(source: ImageSamples, wanted: str) -> Noise:
     ]
     if not joint.differ(own, pooled):
         return pooled
-    return replace(pooled, samples=tuple(own), sample_counts=counts, **_judgements(own))
+    samples = tuple(joint.raise_levels(own))
+    return replace(pooled, samples=samples, sample_counts=counts, **_judgements(own))
 
 
 def measure_empty_area(source: ImageSamples, empty: Any) -> EmptyNoise:

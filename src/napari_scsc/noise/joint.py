@@ -32,7 +32,7 @@ def differ(own: Sequence[Noise], pooled: Noise) -> bool:
 
 
 def raise_levels(own: Sequence[Noise]) -> Iterator[Noise]:
-    """The noises, with a little for those joint values that have none."""
+    """The noises, with a little for those that are none."""
     least = _LEAST_LEVEL * float(np.mean([part.sigma for part in own]))
     for part in own:
         has_none = part.sigma < least
