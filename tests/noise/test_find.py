@@ -191,6 +191,19 @@ def test_a_dark_frame_tells_read_noise_and_gain():
     assert found.variance(np.array(100.0)) == pytest.approx(25, rel=0.1)
 
 
+def test_a_calibrated_camera_is_believed():
+    rng = np.random.default_rng(0)
+    clean = 2.0 * 60 * tissue() + 100
+    image = 2.0 * rng.poisson((clean - 100) / 2) + 100 + 3 * rng.standard_normal(clean.shape)
+    camera = Noise.of_camera(gain=2.0, black=100, read_noise=1.5)
+    np.testing.assert_allclose(camera.variance(np.array([100.0, 200.0])), [9, 209])
+    result = denoise(image, kind="image", quality="fast", noise=camera)
+    found = denoise(image, kind="image", quality="fast")
+    assert psnr(clean, result) > psnr(clean, found) - 0.3
+    with pytest.raises(UserError, match="gain"):
+        Noise.of_camera(gain=0)
+
+
 def _noise_by(image, dark):
     from napari_scsc import iter_denoise
 

@@ -78,6 +78,26 @@ class Noise:
     outlier_limit: float = 0.0
     mean: float = math.nan
 
+    @classmethod
+    def of_camera(cls, gain: float, black: float = 0.0, read_noise: float = 0.0) -> Noise:
+        """The noise of a camera that was calibrated.
+
+        Parameters
+        ----------
+        gain : float
+            What one photon (or electron) adds to the value.
+        black : float
+            The value without light.
+        read_noise : float
+            Standard deviation of the noise without light, in photons.
+        """
+        gain = check_float("gain", gain, above=0)
+        black = check_float("black", black)
+        variance = (gain * check_float("read_noise", read_noise, least=0)) ** 2
+        # The level of one photon more, for a camera without any noise in the dark.
+        sigma = math.sqrt(variance + gain**2)
+        return cls(sigma, gain, variance - gain * black, False, True, ())
+
     @property
     def depends_on_signal(self) -> bool:
         """Whether bright pixels are noisier than dark ones."""
