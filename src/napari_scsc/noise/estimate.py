@@ -120,7 +120,9 @@ def _judge_patches(values: PlaneValues, patches: CosinePatches, is_alike: bool) 
     if patches.independent < _FEW_PATCHES:
         said.append(remarks.SMALL)
     elif found is None and (
-        white.flat.share < _MIN_FLAT_SHARE or white.flat.independent < _MIN_FLAT_PATCHES
+        white.flat.share < _MIN_FLAT_SHARE
+        or white.flat.independent < _MIN_FLAT_PATCHES
+        or (many and spectrum.middling.may_be_texture)
     ):
         said.append(remarks.TEXTURED)
     variance = max(fit.offset, 0.0) + rows**2 + columns**2

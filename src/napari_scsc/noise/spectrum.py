@@ -14,6 +14,7 @@ _FLAT_SHARES = (0.01, 0.03, 0.1)  # of the patches, the flattest first, whose sp
 _MIN_FLAT_PATCHES = 12  # independent ones, in the smallest of these shares
 _MAX_FLAT_SHARE = 0.6
 _CALM_QUANTILE = 0.4
+_MAX_WHITE_POWER, _MAX_WHITE_GROWTH = 1.12, 1.1  # of a band of cosines in white noise
 
 
 class SpectrumBand(NamedTuple):
@@ -26,6 +27,11 @@ class SpectrumBand(NamedTuple):
     def growth(self) -> float:
         """From the flattest patches to those less flat: texture grows, noise does not."""
         return float(self.powers[2] / self.powers[0])
+
+    @property
+    def may_be_texture(self) -> bool:
+        """Whether there is more than white noise even in the flattest patches, or it grows."""
+        return bool(self.powers[0] > _MAX_WHITE_POWER or self.growth > _MAX_WHITE_GROWTH)
 
     def is_noise(self, least: float, many: bool) -> bool:
         """Whether there is that much more than white noise, and it is not texture.
