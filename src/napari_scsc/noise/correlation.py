@@ -39,6 +39,8 @@ _KERNELS = ((1,), (1, 1), (1, 2, 1), (1, 1, 1), (1, 2, 3, 2, 1), (1, 1, 1, 1), (
 # How far the lags may leave such a mixture: at lag 0, and the lag at which it is 1 / e of that.
 _FREEDOM, _FREEDOM_LAG = 0.3, 3.0
 _TRUSTED_SPEED = 0.4  # of cosines: slower ones hold shading too, and count less
+# In all cosines, where a fit is above what was measured in that many patches, or fewer.
+_TRUST_ABOVE, _FEW_FLAT_PATCHES, _FITS = 0.7, 60.0, 4
 _MIN_ERROR = 0.03  # of a power, however many patches were measured
 
 
@@ -129,7 +131,9 @@ def find_correlation(
             chosen = np.argpartition(flatness, count)[:count]
             found[~half] = _mean_powers(powers[chosen][:, ~half])
             counts.append(count * independent / len(powers))
-        mixture = _fit_mixture(found, np.minimum(1, speed / _TRUSTED_SPEED) ** 2)
+        # Of few flat patches, the least flat ones hold texture.
+        above = _TRUST_ABOVE * min(1.0, _FEW_FLAT_PATCHES / min(counts))
+        mixture = _fit_mixture(found, np.minimum(1, speed / _TRUSTED_SPEED) ** 1.5, above)
         fitted = mixture @ _atoms().powers
         assumed, constant = fitted[1:], float(fitted[0])
     n_flat = min(counts)
@@ -204,10 +208,18 @@ def _atoms() -> _Atoms:
     return _Atoms(lags, lags @ both.T, both)
 
 
-def _fit_mixture(powers: Array, trust: Array) -> Array:
-    """How much of each atom (n,) explains the powers (M,) best, relative to each of them."""
-    rows = _atoms().powers[:, 1:].T * (trust / powers)[:, None]
-    return np.asarray(optimize.nnls(rows, trust)[0])
+def _fit_mixture(powers: Array, trust: Array, trust_above: float) -> Array:
+    """How much of each atom (n,) explains the powers (M,) best, relative to each of them.
+
+    Texture only ever adds to them: a fit that is larger counts by ``trust_above`` at least.
+    """
+    atoms, weights = _atoms().powers[:, 1:].T, trust
+    mixture = np.zeros(atoms.shape[1])
+    for _ in range(_FITS):
+        mixture = optimize.nnls(atoms * (weights / powers)[:, None], weights)[0]
+        is_above = atoms @ mixture > powers
+        weights = np.where(is_above, np.maximum(trust, trust_above), trust)
+    return np.asarray(mixture)
 
 
 def _free_lags(powers: Array, mixture: Array, error: float, slow: Array) -> Array:
