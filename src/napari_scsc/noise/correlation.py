@@ -98,7 +98,7 @@ def find_correlation(
     planes: list[Array],
     usable: list[Array],
     variance_at: Callable[[Array], Array],
-    rounds: int = 8,
+    rounds: int = 6,
 ) -> Correlation | None:
     """The correlation of the noise of planes; None if they have too few patches.
 
