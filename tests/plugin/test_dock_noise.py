@@ -8,6 +8,7 @@ from dock_tools import finish, run_script
 from scipy import ndimage
 
 from napari_scsc import samples
+from napari_scsc.plugin.sections.learn_section import PATCHES
 
 pytestmark = pytest.mark.filterwarnings("ignore::napari_scsc.RestorationWarning")
 
@@ -76,3 +77,32 @@ def test_hot_pixels_are_kept_or_filled(make_light_dock):
         dock.denoise()
         finish(dock)
         assert least <= dock.result.data[50, 50] <= most
+
+
+def test_a_filter_that_shows_noise_is_ticked(make_light_dock, qtbot):
+    clean = samples.tissue((96, 96)).astype(np.float32)
+    noise = np.random.default_rng(0).standard_normal(clean.shape)
+    image = clean + 0.06 * np.cos(np.pi / 2 * np.arange(96)) + 0.02 * noise
+    viewer, dock = make_light_dock(image.astype(np.float32), name="mine")
+    dock.quality, dock.sigma, dock.model = "fast", 0.02, PATCHES
+    dock.learn()
+    finish(dock)
+    dock.denoise()
+    finish(dock)
+    before = error(clean, dock.result)
+    tab = dock.plots.filters
+    dock.plots.show()
+    tab.draw(dock.plots._data.content, ())
+    powers = np.abs(np.fft.fft2(dock.bank.filters)) ** 2
+    shares = (powers[:, 0, 2] + powers[:, 0, 6]) / powers.sum(axis=(1, 2))
+    assert not tab.is_noise.isEnabled()  # the first one is the brightness
+    for number in np.flatnonzero(shares > 0.5).tolist():
+        tab.picture.over.emit(number, 1, 1)
+        tab.is_noise.click()
+    assert tab.noise_filters
+    dock.denoise()
+    finish(dock)
+    assert error(clean, dock.result) < 0.7 * before
+    assert "noise_filters=" in dock.script
+    left = run_script(viewer, dock.script)
+    np.testing.assert_array_equal(left["result"], dock.result.data)

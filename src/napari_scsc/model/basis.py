@@ -67,6 +67,16 @@ class Basis:
         count = self.n_flat + max(math.ceil(n_lively / 2), strong)
         return replace(self, vectors=np.ascontiguousarray(self.vectors[:count]))
 
+    def without(self, filters: Array) -> Basis:
+        """The basis without what lies along filters (n, *joint, *patch), which are not constant."""
+        values = filters.reshape(len(filters), -1, math.prod(self.patch)).astype(np.float64)
+        mixed = np.einsum("kc,ncp->nkp", self.mixtures, values).reshape(len(filters), -1)
+        known = _orthonormal(mixed)
+        lively = self.vectors[self.n_flat :].astype(np.float64)
+        left = _orthonormal(lively - (lively @ known.T) @ known)
+        vectors = np.vstack([self.vectors[: self.n_flat], left])
+        return replace(self, vectors=vectors.astype(np.float32))
+
     def narrowed(self, sample: Array, sigma: float) -> Basis:
         """The basis for those mixtures of a sample (C, *shift) that stand above noise."""
         if len(self.mixtures) == 1:

@@ -262,6 +262,7 @@ class Dock(Section):
         self.restore_section.cost_changed.connect(self._show_cost)
         self.restore_section.preview_wanted.connect(lambda: self.attempt(self.preview))
         self.restore_section.strength_moved.connect(lambda: self.attempt(self.runner.preview_again))
+        self.plots.filters.noise_marked.connect(lambda: self.attempt(self.runner.preview_again))
         self.plots.layer_wanted.connect(lambda made: _add_layer(self._viewer, made))
         self.plots.explaining_changed.connect(self._link.listen_to_clicks)
         self.plots.explaining_changed.connect(self._explainer.outlines.set_seen)

@@ -172,7 +172,8 @@ class TaskRunner(QObject):
         layer, source = parts.source.first()
         threads = preferences.read_preferences().threads
         seed = parts.learn.seed.value
-        return parts.restore.request(layer, source, parts.filters.bank, seed, threads)
+        marked = parts.learn.plots.filters.noise_filters
+        return parts.restore.request(layer, source, parts.filters.bank, seed, threads, marked)
 
     def _prepare_restoration(self) -> PreparedTask:
         return self._make_restoration(self._restore_request())

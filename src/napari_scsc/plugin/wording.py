@@ -25,6 +25,7 @@ ARGUMENTS = {
     "n_filters": "the number of filters",
     "n_jobs": "the number of threads in the preferences",
     "noise": "the noise model",
+    "noise_filters": "the list of filters that are noise",
     "out": "the file of the result",
     "outliers": "what is done with outliers",
     "passes": "the number of passes",

@@ -263,6 +263,7 @@ class EncodeKeywords(TypedDict, total=False):
 _NOT_OF_ENCODING = (
     "bank",
     "noise",
+    "noise_filters",
     "outliers",
     "saturation",
     "strength",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 
@@ -48,7 +48,29 @@ def prepare(restoration: Restoration) -> Generator[RestoreUpdate, None, TileDeno
         options.quality,
         options.tile_memory,
     )
+    if options.noise_filters:
+        noise = _noise_filters(bank, options.noise_filters)
+        restorer = replace(restorer, basis=restorer.basis.without(noise))
     return replace(restorer, bank=bank, maps=restoration.maps)
+
+
+def _noise_filters(bank: FilterBank, numbers: Sequence[int]) -> Array:
+    """Those filters of a bank that are noise; refuses what cannot be."""
+    n_flat = math.prod(bank.joint)
+    if not bank.is_of_patches:
+        raise UserError(
+            "names filters of a bank that is not of patches",
+            argument="noise_filters",
+            remedy="learn with model='patches'",
+        )
+    wrong = [n for n in numbers if not n_flat <= n < bank.n_base]
+    if wrong:
+        raise UserError(
+            f"names the filter {wrong[0]}, but those that can be noise are {n_flat} to "
+            f"{bank.n_base - 1} (the ones before are the brightness)",
+            argument="noise_filters",
+        )
+    return bank.filters[list(numbers)]
 
 
 def _look_first(restoration: Restoration) -> Iterator[FirstLook]:

@@ -35,6 +35,7 @@ class RestoreKeywords(TypedDict, total=False):
     bank: FilterBank | None
     sigma: float | None
     noise: Any
+    noise_filters: Sequence[int]
     outliers: str
     saturation: bool | float
     strength: float
@@ -75,6 +76,9 @@ class RestoreOptions:
         shared nothing, "correlated" as if neighbours did share some, where they may. A number is
         ``sigma``; a ``Noise`` is what ``estimate_noise`` returns, of this or of another image of
         the kind; an array is a dark frame, or several.
+    noise_filters : sequence of int
+        Filters of ``bank``, by their number, that show noise (a pattern of the detector): what lies
+        along them is taken away. For ``denoise`` with a bank of ``model="patches"``.
     outliers : {"auto", "fill", "keep"}
         Whether pixels that stand out of all pixels around them (hot, dead, hit by cosmic rays) are
         replaced before ``denoise`` begins; "auto" does so where there are certainly such.
@@ -114,6 +118,7 @@ class RestoreOptions:
     bank: FilterBank | None = None
     sigma: float | None = None
     noise: Any = "auto"
+    noise_filters: Sequence[int] = ()
     outliers: str = "auto"
     saturation: bool | float = False
     strength: float = 1.0
@@ -139,6 +144,7 @@ class RestoreOptions:
             "error": bool(self.error),
         }
         values |= _check_noise(self.sigma, self.noise)
+        values["noise_filters"] = _check_noise_filters(self.noise_filters, self.bank)
         if not isinstance(self.saturation, bool):
             values["saturation"] = check_float("saturation", self.saturation)
         if self.n_jobs is not None:
@@ -217,6 +223,7 @@ class RestoreOptions:
         )
         return {
             **{name: getattr(self, name) for name in names},
+            "noise_filters": list(self.noise_filters),
             "noise": self.noise if isinstance(self.noise, str) else repr(self.noise),
             "bank": None if self.bank is None else self.bank.id,
             "memory": self.tile_memory,
@@ -240,6 +247,21 @@ def _check_noise(sigma: Any, noise: Any) -> dict[str, Any]:
     elif not isinstance(noise, Noise | EmptyNoise):
         noise = measure_dark(noise)
     return {"sigma": sigma, "noise": noise}
+
+
+def _check_noise_filters(numbers: Any, bank: FilterBank | None) -> tuple[int, ...]:
+    if isinstance(numbers, str) or not isinstance(numbers, Sequence | np.ndarray):
+        raise UserTypeError(
+            f"must be numbers of filters, but is {numbers!r}", argument="noise_filters"
+        )
+    checked = tuple(sorted({check_int("noise_filters", number, 0) for number in numbers}))
+    if checked and bank is None:
+        raise UserError(
+            "names filters of a bank, and there is none",
+            argument="noise_filters",
+            remedy="give one",
+        )
+    return checked
 
 
 def check_bank_type(bank: Any, *, is_needed: bool = False) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pyqtgraph as pg
-from qtpy.QtCore import Qt
+from qtpy.QtCore import Qt, Signal
 from qtpy.QtGui import QPalette
-from qtpy.QtWidgets import QSizePolicy
+from qtpy.QtWidgets import QCheckBox, QSizePolicy
 
 from napari_scsc._types import LayerData
 from napari_scsc.plugin.plots import plot_theme as theme
@@ -21,6 +21,8 @@ from napari_scsc.plugin.plots.plot_widgets import ColourBar, TextLine
 class FilterTab(PlotTab):
     """The mosaic of the base filters, a slider for each further axis, and the value pointed at."""
 
+    noise_marked = Signal()  # a filter was marked as noise, or is none any more
+
     title = "Filters"
     tip = "Base filters B, shared by all samples"
 
@@ -34,6 +36,12 @@ class FilterTab(PlotTab):
         self.positions = AxisSliders()
         self.scale = ColourBar("Each filter has its own scale: this is that of the outlined one")
         self.text = TextLine(lines=2)
+        self.is_noise = QCheckBox("the outlined filter is noise")
+        self.is_noise.setToolTip(
+            "A pattern of the detector: what lies along it is taken away. For filters of patches"
+        )
+        self.is_noise.clicked.connect(self._mark)
+        self._noise: set[int] = set()
         self.spectrum = pg.PlotWidget()
         self.spectrum.setAccessibleName("Spectrum at the outlined filter's chosen point")
         self._spectrum = theme.curve(self.spectrum.getPlotItem())
@@ -47,14 +55,17 @@ class FilterTab(PlotTab):
         self.spectrum.hide()
         layout = theme.column(self)
         layout.addWidget(self.picture, 1)
-        for widget in (self.positions, self.spectrum, self.scale, self.text):
+        for widget in (self.positions, self.spectrum, self.scale, self.text, self.is_noise):
             layout.addWidget(widget)
         layout.addStretch()  # while there is no picture, the hint stays at the top
         self.draw(None, ())
 
     def draw(self, content: PlotContent | None, index: tuple[int, ...]) -> None:
         """Show all filters, at that position of the other axes."""
+        if content is None or self._content is None or content.filters is not self._content.filters:
+            self._noise.clear()  # other filters: the numbers mean others
         self._content = content
+        self.is_noise.setVisible(content is not None)
         self.spectrum.setVisible(content is not None and content.spectral)
         for widget in (self.picture, self.scale):
             widget.setVisible(content is not None)
@@ -64,6 +75,23 @@ class FilterTab(PlotTab):
             return
         self.picture.show_filters(content.filters, index)
         self._show_chosen()
+
+    @property
+    def noise_filters(self) -> tuple[int, ...]:
+        """The filters that were marked as noise."""
+        return tuple(sorted(self._noise))
+
+    def mark_noise(self, number: int, is_noise: bool) -> None:
+        """Say whether a filter shows noise."""
+        (self._noise.add if is_noise else self._noise.discard)(number)
+        self._show_chosen()
+        self.noise_marked.emit()
+
+    def _mark(self, is_noise: bool) -> None:
+        self.mark_noise(self._chosen_number(), is_noise)
+
+    def _chosen_number(self) -> int:
+        return min(self._chosen[0], len(self.picture.tiles) - 1)
 
     def _point(self, number: int, y: int, x: int) -> None:
         """The mouse is over a pixel of a filter."""
@@ -81,6 +109,8 @@ class FilterTab(PlotTab):
         tiles = self.picture.tiles
         one, y, x = (min(i, n - 1) for i, n in zip(self._chosen, tiles.shape, strict=True))
         self.picture.outline_filter(one)
+        self.is_noise.setChecked(one in self._noise)
+        self.is_noise.setEnabled(not self._content.is_mean(one))
         self.scale.set_limit(float(largest_of(self._content.filters[one : one + 1])[0]))
         place = (*self.positions.index, y, x)
         self.text.say(f"B {one}, {place_text(self._content.labels, place)}: {tiles[one, y, x]:.3g}")

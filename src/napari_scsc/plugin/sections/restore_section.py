@@ -182,8 +182,12 @@ class RestoreSection(Section):
         bank: FilterBank | None,
         seed: int,
         threads: int | None,
+        noise_filters: tuple[int, ...] = (),
     ) -> RestoreRequest:
-        """What the fields ask for with a layer; the bank is used if it suits it."""
+        """What the fields ask for with a layer; the bank is used if it suits it.
+
+        ``noise_filters`` are those of the bank that show noise.
+        """
         options: dict[str, Any] = {
             "strength": self.strength.value,
             "quality": self.quality.value,
@@ -193,6 +197,9 @@ class RestoreSection(Section):
             options["sigma"] = self.sigma.value
         elif self.noise_model.value != "auto":
             options["noise"] = self.noise_model.value
+        fitting = bank if bank is not None and bank_fits(bank, source) else None
+        if noise_filters and fitting is not None and fitting.is_of_patches and not self.inpaints:
+            options["noise_filters"] = noise_filters
         if self.outliers.value != "auto":
             options["outliers"] = self.outliers.value
         if self.inpaints and self.saturated.value:
@@ -203,7 +210,7 @@ class RestoreSection(Section):
             self.task_name,
             source,
             options,
-            bank if bank is not None and bank_fits(bank, source) else None,
+            fitting,
             threads,
             self._missing_in(layer),
             tuple(self._mask_expressions(source.name)),
