@@ -9,7 +9,7 @@ import pytest
 from cli_tools import DRAFT, open_file, run, succeed
 from scipy import ndimage
 
-from napari_scsc import denoise, inpaint, samples
+from napari_scsc import FilterBank, denoise, inpaint, samples
 
 pytestmark = pytest.mark.filterwarnings("ignore::napari_scsc.RestorationWarning")
 
@@ -53,6 +53,16 @@ def test_dark_frames_are_read(blotchy):
     np.testing.assert_array_equal(np.asarray(open_file("out.npy").array), expected)
     refused = run(*given, "--noise", "white", "--out", "other.npy", *DRAFT)
     assert "give one" in refused.stderr
+
+
+def test_filters_that_show_noise_are_named(blotchy):
+    succeed("learn", "blotchy.npy", "--kind", "image", "-o", "mine.scsc")
+    given = ("denoise", "blotchy.npy", "--kind", "image", "-o", "out.npy", "--bank", "mine.scsc")
+    succeed(*given, "--noise-filters", "3, 4", *DRAFT)
+    bank = FilterBank.load("mine.scsc")
+    expected = denoise(blotchy, kind="image", quality="draft", bank=bank, noise_filters=(3, 4))
+    np.testing.assert_array_equal(np.asarray(open_file("out.npy").array), expected)
+    assert "not like 4,5" in run(*given, "--noise-filters", "x", *DRAFT).stderr
 
 
 def test_saturation_is_that_of_the_function(folder):

@@ -134,6 +134,7 @@ def _restore(start: Callable[..., Updates], given: Mapping[str, Any]) -> None:
         if options["noise"] != "auto":
             raise click.UsageError("--dark and --noise both say what the noise is: give one")
         options["noise"] = load_frames(dark)
+    options["noise_filters"] = options["noise_filters"] or ()
     if options.get("saturation", False) is None:
         options["saturation"] = False
     restore_each(start, request, results, options, describe_noise)

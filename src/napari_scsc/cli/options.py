@@ -20,6 +20,14 @@ def _tile_count(value: str) -> int | str | None:
     return int(value) or None
 
 
+def _numbers(value: str) -> tuple[int, ...]:
+    """Whole numbers with commas between them."""
+    parts = [part.strip() for part in value.split(",")]
+    if not all(part.isdecimal() for part in parts):
+        raise click.BadParameter(f"{value!r} is not like 4,5: whole numbers with commas between.")
+    return tuple(map(int, parts))
+
+
 def _option(*names: str, text: str, default: Any = None, **facts: Any) -> click.Option:
     """An option ``--name``; a second name is that of its argument, if it differs."""
     if default is not None:  # a default of None would be one for an option that is required
@@ -64,6 +72,12 @@ _NOISE: list[click.Parameter] = [
     _SIGMA,
     _word("--noise", NOISE_WISHES, "What neighbouring pixels share of it.", "auto"),
     _option("--dark", type=click.Path(), text="Dark frames, from which the noise is read."),
+    _option(
+        "--noise-filters",
+        type=_numbers,
+        metavar="4,5,...",
+        text="Filters of --bank, by their number, that show noise.",
+    ),
     _word("--outliers", OUTLIER_WISHES, "Hot and dead pixels: fill or keep them.", "auto"),
 ]
 _SEED = _count("--seed", text="The same seed gives the same result.", default=0, least=0)
