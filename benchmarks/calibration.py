@@ -13,12 +13,12 @@ Regions are random squares of 10 to 64 pixels a side; ``audit`` says whether the
 import dataclasses
 import warnings
 
-import imageio.v3 as imageio
 import numpy as np
 
 from benchmarks import microscopy
 from benchmarks.data import existing_path, load_array, load_images
 from benchmarks.preprocessing import grey
+from benchmarks.qualities import load_photographs
 from benchmarks.speed import STACK
 from napari_scsc import RestorationWarning, audit, iter_denoise
 from napari_scsc.groups import compiling
@@ -104,11 +104,7 @@ def _audit_square(noisy, last, square):
 
 def _sets(folder, quick):
     crop = np.s_[:96, :96] if quick else np.s_[:, :]
-    ten = [grey(image).astype(np.float32)[crop] for image in load_images(folder, "ten_images")]
-    set12 = [
-        imageio.imread(file).astype(np.float32)[crop] / 255
-        for file in sorted(existing_path(folder, "set12").glob("*.png"))
-    ]
+    ten, set12 = load_photographs(folder, crop)
     photographs = [*set12, *ten]
     flowers = [
         grey(image).astype(np.float32)[crop]

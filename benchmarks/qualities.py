@@ -50,13 +50,19 @@ def run(report, *, data, quick):
     ax.legend()
 
 
-def _sets(folder, quick):
-    crop = np.s_[:96, :96] if quick else np.s_[:, :]
+def load_photographs(folder, crop):
+    """The ten images and those of Set12, grey in [0, 1]."""
     ten = [grey(image).astype(np.float32)[crop] for image in load_images(folder, "ten_images")]
     set12 = [
         imageio.imread(file).astype(np.float32)[crop] / 255
         for file in sorted(existing_path(folder, "set12").glob("*.png"))
     ]
+    return ten, set12
+
+
+def _sets(folder, quick):
+    crop = np.s_[:96, :96] if quick else np.s_[:, :]
+    ten, set12 = load_photographs(folder, crop)
     stack = load_array(folder, "video/airport_tyx.npz", "video")[STACK] / np.float32(255)
     sets = {
         "ten images": [_white("image", image) for image in ten],

@@ -85,6 +85,11 @@ class ImageSamples:
         seen = self.range.n_known + self.range.n_nan + self.range.n_masked
         return seen == math.prod(self.image.shape)
 
+    @property
+    def is_complete(self) -> bool:
+        """Whether certainly nothing is missing."""
+        return self.is_known_whole and not self.has_missing
+
     def without_saturated(self, level: float) -> ImageSamples:
         """The same, with values of at least ``level`` missing."""
         image = self.image

@@ -251,7 +251,7 @@ def _make_batches(
     """So many tiles at a time, as samples; a batch is smaller where tiles cannot be used."""
     working = [WorkingValues(s, n) for s, n in zip(plan.images, state.noises, strict=True)]
     samplers = [state.model.sampler(to) for to in LearningValues.of_images(working)]
-    complete = all(s.is_known_whole and not s.has_missing for s in plan.images)
+    complete = all(s.is_complete for s in plan.images)
     numbered = enumerate(tiles, state.n_drawn + 1)
     while drawn := list(itertools.islice(numbered, plan.options.batch)):
         usable = [True] * len(drawn)

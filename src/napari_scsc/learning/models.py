@@ -270,7 +270,7 @@ class ConvolutionalModel(LearnableModel):
         # Statistics of filters in balls have the size of the first tile: smaller ones are padded.
         self._longest = plan.longest_tile if learner.settings.filters == "ball" else None
         self._name = plan.options.model
-        self._has_masks = any(s.has_missing or not s.is_known_whole for s in plan.images)
+        self._has_masks = not all(s.is_complete for s in plan.images)
 
     @classmethod
     def begin(cls, plan: LearnPlan, tiles: list[Array], sigma: float) -> ConvolutionalModel:

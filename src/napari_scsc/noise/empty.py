@@ -64,8 +64,6 @@ class EmptyNoise:
             gain = extra / light
         if gain == 0:
             return self.as_noise()
-        # Photons know nothing of each other: what they add is as the image shows it.
-        alike = found if found.correlated else Noise(0, 0, 0, False, True, ())
         return Noise(
             sigma=found.sigma,
             gain=gain,
@@ -73,9 +71,10 @@ class EmptyNoise:
             correlated=found.correlated,
             sure=found.sure,
             remarks=found.remarks,
-            lags=alike.lags,
-            rows=alike.rows,
-            columns=alike.columns,
+            # Photons know nothing of each other: what is alike is as the image shows it.
+            lags=found.lags,
+            rows=found.rows,
+            columns=found.columns,
             mean=found.mean,
         )
 

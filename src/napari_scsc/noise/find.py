@@ -85,9 +85,9 @@ def measure_empty_area(source: ImageSamples, empty: Any) -> EmptyNoise:
     image = source.image
     mask = wrap_missing(empty, image.shape, source.axes)
     n = min(2, len(source.shift))
+    whole = tuple(slice(0, length) for length in source.shift)
     planes, masks = [], []
     for index in source.indices():
-        whole = tuple(slice(0, length) for length in source.shift)
         marked = mask.read(source.region(index, whole))
         if not marked.any():
             continue
@@ -95,8 +95,9 @@ def measure_empty_area(source: ImageSamples, empty: Any) -> EmptyNoise:
         known = ordered & ~source.missing(index, whole)
         values = np.where(known, source.read(index, whole), 0)
         used = known.reshape(-1, *known.shape[-n:])
-        planes.append(values.reshape(used.shape)[used.any(axis=tuple(range(1, used.ndim)))])
-        masks.append(used[used.any(axis=tuple(range(1, used.ndim)))])
+        is_marked = used.any(axis=tuple(range(1, used.ndim)))
+        planes.append(values.reshape(used.shape)[is_marked])
+        masks.append(used[is_marked])
     if not planes:
         raise UserError("marks nothing", argument="empty")
     shape = (-1, *((1,) if n == 1 else ()), *planes[0].shape[1:])

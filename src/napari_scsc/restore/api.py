@@ -223,7 +223,7 @@ def _start_inpainting(
             )
         options = replace(options, saturation=float(level))
         samples = samples.without_saturated(float(level))
-    if not samples.has_missing and samples.is_known_whole:
+    if samples.is_complete:
         raise UserError(
             "nothing is missing: the mask is empty and the image holds no NaN",
             remedy=Remedy.MARK_MISSING,

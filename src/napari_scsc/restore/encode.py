@@ -18,7 +18,7 @@ from napari_scsc.noise.find import find_noise
 from napari_scsc.noise.working import WorkingValues, check_sigma
 from napari_scsc.restore.codes import SUFFIX, Codes, open_codes
 from napari_scsc.restore.options import RestoreOptions
-from napari_scsc.restore.paper import TileCoder, code_price, is_complete
+from napari_scsc.restore.paper import TileCoder, code_price
 from napari_scsc.restore.restoration import fingerprint_restoration
 from napari_scsc.run.block_grid import BlockGrid, TileBlock
 from napari_scsc.run.blocks import BlockRun, fill_store
@@ -78,7 +78,7 @@ def _encode(
 ) -> Updates:
     folder.begin()
     noise = folder.noise(partial(find_noise, samples, options.noise_wish))
-    if not is_complete(samples):
+    if not samples.is_complete:
         noise = noise.as_white()
     yield NoiseFound(noise)
     working = WorkingValues(samples, noise)

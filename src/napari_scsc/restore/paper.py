@@ -137,8 +137,8 @@ class TileCoder(TileRestorer):
         """The smooth part, and what the code says."""
         smooth, code = self.code(samples, index, part, cancellation)
         white = smooth if code is None else smooth + code.reconstruction.reshape(smooth.shape)
-        is_whole = is_complete(samples)
-        yield 1.0, self.working.at(index).colour(white) if is_whole else white
+        # Only where nothing is missing can the noise be made white.
+        yield 1.0, self.working.at(index).colour(white) if samples.is_complete else white
 
     def code(
         self,
@@ -177,16 +177,11 @@ class TileCoder(TileRestorer):
         return {k: v for k, v in self.__dict__.items() if k != "model"}
 
 
-def is_complete(samples: ImageSamples) -> bool:
-    """Whether nothing is missing: only then can the noise be made white."""
-    return not samples.has_missing and samples.is_known_whole
-
-
 def _read_split(
     samples: ImageSamples, working: WorkingValues, index: tuple[int, ...], part: Region
 ) -> tuple[Array, Array, Array | None]:
     values, working = samples.read(index, part), working.at(index)
-    if is_complete(samples):
+    if samples.is_complete:
         return split_smooth(working.whiten(working.to_work(values)), None)
     missing = samples.missing(index, part)
     known = np.where(missing, 0, working.to_work(values)).astype(np.float32)

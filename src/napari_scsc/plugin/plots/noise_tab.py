@@ -54,12 +54,11 @@ class NoiseTab(PlotTab):
 
     def show_noise(self, noise: Noise | None) -> None:
         """Show what will be taken for noise; None: nothing yet."""
-        self._noise = noise
-        part = noise if noise is None or not noise.joint else noise.joint[0]
-        if part is None or part.sigma == 0:
+        self._noise = noise.joint[0] if noise is not None and noise.joint else noise
+        if self._noise is None or self._noise.sigma == 0:
             self._filters, self._powers = np.zeros((0, 1, 1)), np.zeros(0)
         else:
-            self._filters, self._powers = noise_filters(part, _N_FILTERS)
+            self._filters, self._powers = noise_filters(self._noise, _N_FILTERS)
         self.draw(None, ())
         self.changed.emit()
 
@@ -72,9 +71,8 @@ class NoiseTab(PlotTab):
             self.picture.clear()
             self.text.say("What will be taken for noise appears here when it was found.")
             return
-        part = noise.joint[0] if noise.joint else noise
         frequency = np.linspace(0, 0.5, _N_FREQUENCIES)
-        down, right = noise_spectrum(part, _N_FREQUENCIES)
+        down, right = noise_spectrum(noise, _N_FREQUENCIES)
         self._down.setData(frequency, down)
         self._right.setData(frequency, right)
         if not len(self._filters):
