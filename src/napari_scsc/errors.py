@@ -38,7 +38,7 @@ class Remedy(Enum):
     MARK_INFINITE = "mark them as missing, as in inpaint(image, ~np.isfinite(image))"
     MARK_MISSING = "to take noise out of a complete image, use denoise"
     NAME_AXES = "name its axes with axes=..."
-    NAME_ONE_SAMPLE_AXIS = "name one of them as a sample or joint axis, in axes=Axes(...)"
+    NAME_ONE_SAMPLE_AXIS = "say which is by itself, as in axes='t:separate, z, y, x'"
     NAME_OUTPUT = "name the file, out=..."
     RESTORE_TOGETHER = 'with kind="video" or kind="stack" it is filled from its neighbours'
     RESUME = "go on with it, resume=True, or remove it"

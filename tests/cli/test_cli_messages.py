@@ -61,7 +61,11 @@ WRONG = {
     "unknown kind": ((*RESTORE, "--kind", "paint"), 2, "--kind"),
     "axes": ((*RESTORE, "--axes", "yxc"), 1, "axes"),
     "unknown axes": ((*RESTORE, "--axes", "y?"), 1, "'?'"),
-    "too many axes": (("denoise", "four.npy", "--axes", "tzyx", "-o", "new.tif"), 1, "n in --axes"),
+    "too many axes": (
+        ("denoise", "four.npy", "--axes", "t:slide,z,y,x", "-o", "new.tif"),
+        1,
+        "n in --axes",
+    ),
     "small": (("denoise", "row.npy", "-o", "new.tif"), 1, "3 points"),
     "NaN": (
         ("denoise", "holes.npy", "-o", "new.npy"),
@@ -152,7 +156,7 @@ def test_other_series_of_a_file_are_mentioned(folder, cells):
 
 def test_axes_that_cannot_be_restored_are_mentioned(folder):
     np.save("long.npy", np.random.default_rng(0).normal(size=(5, 6, 20, 20)))
-    found = succeed("info", "long.npy", "--axes", "tzyx").stdout
+    found = succeed("info", "long.npy", "--axes", "t:slide,z,y,x").stdout
     assert "up to three axes" in found
     assert "call one of them n in --axes" in found
 

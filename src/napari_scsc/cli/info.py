@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from napari_scsc.cli.inputs import FileRequest, find_axes, holds_codes, load_bank, open_array
 from napari_scsc.cli.messages import render
-from napari_scsc.errors import message_of
+from napari_scsc.errors import Message, message_of
 
 if TYPE_CHECKING:
     from napari_scsc.data.axes import Axes
+    from napari_scsc.io.formats.opened_file import OpenedFile
     from napari_scsc.model.bank import FilterBank
     from napari_scsc.noise.model import Noise
     from napari_scsc.run.updates import Finished
@@ -77,27 +78,43 @@ def _describe_codes(path: str) -> dict[str, Any]:
 
 def _describe_image(path: str, request: FileRequest, with_noise: bool) -> dict[str, Any]:
     """What an image is, as far as a few parts of it tell."""
+    from napari_scsc.data.axis_descriptions import describe_axes, explain_axes
     from napari_scsc.data.samples import check_lengths
 
     image = open_array(path, request.key)
-    facts: dict[str, Any] = {"shape": image.array.shape, "dtype": str(image.array.dtype)}
+    shape = tuple(image.array.shape)
+    facts: dict[str, Any] = {"shape": shape, "dtype": str(image.array.dtype)}
     facts |= {"scale": image.scale, "units": image.units}
     remarks = list(image.remarks)
+    axes, doubt = _find_or_propose_axes(image, request)
+    if doubt is not None:
+        remarks.append(doubt)
+    facts |= {"what": describe_axes(axes, shape), "restores": explain_axes(axes)}
+    facts |= {"kind": axes.kind, "axes": dict(zip(axes.labels, axes.roles, strict=True))}
     try:
-        axes = find_axes(image, request.kind, request.axes)
-        facts |= {"kind": axes.kind, "axes": dict(zip(axes.labels, axes.roles, strict=True))}
-        check_lengths(axes, image.array.shape)
+        check_lengths(axes, shape)
         if with_noise:
             noise = _estimate_noise(image.array, axes)
             facts |= {**noise_facts(noise), "sure": noise.sure}
             facts["grows_with_brightness"] = noise.depends_on_signal
             remarks += noise.remarks
     except (ValueError, TypeError) as error:
-        if "kind" not in facts and (request.kind or request.axes):
-            raise
         remarks.append(message_of(error))
     facts["remarks"] = tuple(map(render, remarks)) or None
     return facts
+
+
+def _find_or_propose_axes(image: OpenedFile, request: FileRequest) -> tuple[Axes, Message | None]:
+    """What the axes are; where that is open, what they may be, and what has to be said of them."""
+    from napari_scsc.data.axes import propose_axes
+
+    try:
+        return find_axes(image, request.kind, request.axes), None
+    except (ValueError, TypeError) as error:
+        if request.kind or request.axes:
+            raise
+        proposed = propose_axes(image.array.shape, labels=image.labels, name=image.name)
+        return proposed, message_of(error)
 
 
 def _estimate_noise(array: Any, axes: Axes) -> Noise:

@@ -108,15 +108,17 @@ def open_input(path: str, request: FileRequest) -> tuple[OpenedFile, Axes]:
 
 def find_axes(image: OpenedFile, kind: str | None, axes: str | None) -> Axes:
     """What the axes are: as the user says, else as the file does; those of length 1 put aside."""
-    from napari_scsc.data.axes import long_axes, resolve, with_short_axes
+    from napari_scsc.data.axes import letter_of, long_axes, resolve, split_axes, with_short_axes
 
     shape, labels, found = tuple(image.array.shape), image.labels, None
     kept = long_axes(shape)
     lengths = [shape[i] for i in kept]
     if axes is not None:
-        if len(axes) == len(shape):
-            axes = "".join(axes[i] for i in kept)
-        found = resolve(lengths, kind, axes)
+        said = split_axes(axes)
+        if len(said) == len(shape):
+            labels = labels or tuple(letter_of(item.partition(":")[0]) for item in said)
+            said = tuple(said[i] for i in kept)
+        found = resolve(lengths, kind, said)
     elif labels is not None:
         with suppress(ValueError):  # names that say nothing, or not what the user says
             found = resolve(lengths, kind, [labels[i] for i in kept])

@@ -28,7 +28,7 @@ REMEDIES = {
     Remedy.MARK_INFINITE: "mark them as missing, with a --mask for inpaint",
     Remedy.MARK_MISSING: "to take noise out of a complete image, use denoise",
     Remedy.NAME_AXES: "name its axes with --axes",
-    Remedy.NAME_ONE_SAMPLE_AXIS: "call one of them n in --axes",
+    Remedy.NAME_ONE_SAMPLE_AXIS: "call one of them n in --axes, or write separate after it",
     Remedy.NAME_OUTPUT: "name the file with --out",
     Remedy.RESTORE_TOGETHER: "with --kind video or --kind stack it is filled from its neighbours",
     Remedy.RESUME: "go on with --resume, or remove it",

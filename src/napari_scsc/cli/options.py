@@ -61,7 +61,11 @@ _ABOVE_0 = click.FloatRange(min=0, min_open=True)
 _READING: list[click.Parameter] = [
     click.Argument(["inputs"], nargs=-1, required=True, type=click.Path()),
     _word("--kind", KINDS, "What the axes mean; guessed where the file tells."),
-    _option("--axes", text='Letters in their order, such as "yxc"; n: each position by itself.'),
+    _option(
+        "--axes",
+        text='Letters in their order, such as "tczyx"; n: each position by itself. With roles '
+        '(slide, joint, separate): "t, c:joint, z, y, x".',
+    ),
     _option("--key", text="Which array of a file that holds several."),
 ]
 _MASK_TEXT = "Image that is not 0 where something is missing."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -123,6 +123,12 @@ _LABELS: tuple[tuple[str, Role, str], ...] = (
 )
 _MEANINGS = {label: (letter, role) for letter, role, labels in _LABELS for label in labels.split()}
 
+# How roles are written after the label of an axis, as in "c:joint".
+_ROLE_WORDS: dict[str, Role] = {"slide": "shift", "joint": "joint", "separate": "sample"}
+
+_MIN_SLIDING_POINTS = 5  # of an axis that nobody has named, for filters to slide along it
+COLOUR_COUNTS = (3, 4)
+
 
 def resolve(
     shape: Sequence[int],
@@ -142,8 +148,10 @@ def resolve(
     kind : str, optional
         One of ``PRESETS``. Without it the kind is guessed.
     axes : str, sequence of str or Axes, optional
-        Labels of the axes in the array's own order, such as ``"yxc"``; the kind says their roles.
-        ``Axes`` says both.
+        Labels of the axes in the array's own order, such as ``"yxc"``; the kind says their roles,
+        and without a kind the labels do: see below. A label can have a role of its own, as in
+        ``"t, c:joint, z, y, x"``: ``slide``, ``joint`` or ``separate``. ``"n"`` is separate, and
+        may occur several times. ``Axes`` says both.
     labels, name, rgb
         What a guess may use: labels that may be meaningless, a name, and whether the last axis
         is known to hold colours.
@@ -153,12 +161,22 @@ def resolve(
     UserError
         If kind, axes and shape do not fit together, or nothing tells the kind.
 
+    Notes
+    -----
+    Labels that no kind has, positions not counted, have these roles: as soon as there is more than
+    one axis besides y and x, each time point (t) and each channel (c) is separate; colours, which
+    come last, are joint.
+
     Examples
     --------
     >>> resolve((64, 64, 3)).kind
     'rgb'
     >>> resolve((64, 64, 31), kind="multispectral", axes="yxc").roles
     ('shift', 'shift', 'joint')
+    >>> resolve((9, 2, 30, 64, 64), axes="tczyx").roles
+    ('sample', 'sample', 'shift', 'shift', 'shift')
+    >>> resolve((2, 30, 64, 64), axes="c:joint, z, y, x").roles
+    ('joint', 'shift', 'shift', 'shift')
     """
     n = len(shape)
     if isinstance(axes, Axes):
@@ -170,7 +188,7 @@ def resolve(
             )
         return axes
     if axes is not None:
-        return _from_labels(tuple(axes), n, kind, rgb)
+        return _from_labels(split_axes(axes), tuple(shape), kind, rgb)
     if kind is not None:
         preset = _preset(kind)
         if len(preset.labels) != n:
@@ -181,13 +199,78 @@ def resolve(
             )
         return preset
     kept = long_axes(shape)
+    if labels is not None and len(labels) != n:
+        labels = None
     if len(kept) < n:
-        kept_labels = None if labels is None or len(labels) != n else [labels[i] for i in kept]
+        kept_labels = None if labels is None else [labels[i] for i in kept]
         found = resolve([shape[i] for i in kept], labels=kept_labels, name=name, rgb=rgb)
-        return with_short_axes(found, shape)
-    if labels is not None and len(labels) == n and all(_meaning(label) for label in labels):
-        return _from_labels(tuple(labels), n, None, rgb)
+        return with_short_axes(found, shape, labels)
+    if labels is not None and all(_meaning(label) for label in labels):
+        return _from_labels(tuple(labels), tuple(shape), None, rgb)
     return _from_shape(tuple(shape), name, rgb)
+
+
+def split_axes(axes: str | Sequence[str]) -> tuple[str, ...]:
+    """One item an axis, as ``resolve`` takes them: letters, or words between commas or spaces."""
+    if isinstance(axes, str) and re.search(r"[\s,:]", axes):
+        return tuple(re.sub(r"\s*:\s*", ":", axes).replace(",", " ").split())
+    return tuple(axes)
+
+
+def propose_axes(
+    shape: Sequence[int], *, labels: Sequence[str] | None = None, name: str = "", rgb: bool = False
+) -> Axes:
+    """Return axes that work for an array of that shape, though nobody may have labelled it.
+
+    They are what ``resolve`` finds. Where it finds nothing, the last two axes are y and x. The one
+    before them slides if it is longer than four points, and those before are separate.
+
+    Parameters
+    ----------
+    shape : sequence of int
+        Lengths of the axes: two or more.
+    labels, name, rgb
+        See ``resolve``.
+
+    Returns
+    -------
+    Axes
+        Each with a label of its own: ``"axis 0"`` where there is none.
+
+    Examples
+    --------
+    >>> propose_axes((50, 64, 64)).kind
+    'stack'
+    >>> proposed = propose_axes((9, 2, 64, 64))
+    >>> proposed.labels, proposed.roles
+    (('axis 0', 'axis 1', 'y', 'x'), ('sample', 'sample', 'shift', 'shift'))
+    """
+    try:
+        return resolve(shape, labels=labels, name=name, rgb=rgb)
+    except UserError:
+        lengths = [shape[i] for i in long_axes(shape)]
+        found = with_short_axes(_by_position(lengths, rgb), shape)
+    names = list(found.labels)
+    if labels is not None and len(labels) == len(names):
+        for i, label in enumerate(labels):
+            if not _says_nothing(label) and label not in names:
+                names[i] = label
+    return replace(found, labels=tuple(names))
+
+
+def _by_position(shape: Sequence[int], rgb: bool) -> Axes:
+    """What axes without labels are likely to be, by their places."""
+    n = len(shape) - rgb
+    if n == 3 and not rgb and shape[0] >= _MIN_SLIDING_POINTS:
+        return PRESETS["stack"]
+    names = [f"axis {i}" for i in range(n)]
+    names[-2:] = ("y", "x")[-n:]
+    roles: list[Role] = ["sample"] * (n - 2) + ["shift", "shift"][-n:]  # type: ignore[list-item]
+    if n > 2 and shape[n - 3] >= _MIN_SLIDING_POINTS:
+        names[-3], roles[-3] = "z", "shift"
+    if rgb:
+        names, roles = [*names, "c"], [*roles, "joint"]
+    return Axes("custom", tuple(names), tuple(roles))
 
 
 def long_axes(shape: Sequence[int]) -> list[int]:
@@ -203,13 +286,17 @@ def with_short_axes(found: Axes, shape: Sequence[int], labels: Sequence[str] | N
 
     ``labels`` are names for all of them; a sample axis keeps its name.
     """
-    names = list(labels or (f"axis {i}" for i in range(len(shape))))
+    names = [f"axis {i}" for i in range(len(shape))]
     roles: list[Role] = ["sample"] * len(shape)
-    for i, label, role in zip(long_axes(shape), found.labels, found.roles, strict=True):
-        roles[i] = role
+    taken = set(found.labels)
+    kept = dict(zip(long_axes(shape), zip(found.labels, found.roles, strict=True), strict=True))
+    for i, said in enumerate(labels or names):
+        label, role = kept.get(i, ("", "sample"))
         # Each position by itself: that does not change what the axis is.
-        if label != "n" or labels is None or names[i] in found.labels:
-            names[i] = label
+        keeps_name = letter_of(label) in ("n", "") and not _says_nothing(said) and said not in taken
+        names[i] = said if keeps_name else label or names[i]
+        roles[i] = role
+        taken.add(names[i])
     return Axes(found.kind, tuple(names), tuple(roles))
 
 
@@ -217,10 +304,15 @@ def _preset(kind: str) -> Axes:
     return PRESETS[check_choice("kind", kind, KINDS)]
 
 
+def _says_nothing(label: str) -> bool:
+    return re.fullmatch(r"(-?\d+)?", label) is not None  # napari has numbers where no label is
+
+
 def _meaning(label: str) -> tuple[str, Role] | None:
-    if re.fullmatch(r"-?\d+", label):  # napari's way of saying that there is no label
+    if _says_nothing(label):
         return None
-    return _MEANINGS.get(label.strip().lower())
+    label = label.strip().lower()
+    return _MEANINGS.get("n" if re.fullmatch(r"n\d+", label) else label)
 
 
 def letter_of(label: str) -> str:
@@ -229,35 +321,100 @@ def letter_of(label: str) -> str:
     return meaning[0] if meaning else ""
 
 
-def _from_labels(labels: tuple[str, ...], n: int, kind: str | None, rgb: bool) -> Axes:
+def _from_labels(
+    items: tuple[str, ...], shape: tuple[int, ...], kind: str | None, rgb: bool
+) -> Axes:
     """Axes with these labels, of that kind or of the one that the labels tell."""
-    listed = ", ".join(labels)
-    if len(labels) != n:
-        raise UserError(f"names {len(labels)} axes ({listed}), the array has {n}", argument="axes")
-    meanings: list[tuple[str, Role]] = []
-    for label in labels:
-        meaning = _meaning(label)
-        if meaning is None:
-            known = ", ".join(sorted({letter for letter, _ in _MEANINGS.values()}))
-            raise UserError(
-                f"cannot be {listed}: {label!r} is not known; known are {known}", argument="axes"
-            )
-        meanings.append(meaning)
-    letters = tuple(letter for letter, _ in meanings)
-    if len(set(letters)) < n:
-        raise UserError(f"names the same axis twice: {listed}", argument="axes")
-    if kind is None:
-        preset = _preset_with(letters, rgb)
-        if preset is None:
-            return Axes("custom", letters, tuple(role for _, role in meanings))
-        return _reordered(preset, letters)
-    preset = _preset(kind)
-    if sorted(preset.labels) != sorted(letters):
+    listed = ", ".join(items)
+    if len(items) != len(shape):
         raise UserError(
-            f"names {listed}, but {kind} data have the axes {', '.join(preset.labels)}",
+            f"names {len(items)} axes ({listed}), the array has {len(shape)}", argument="axes"
+        )
+    said = [_label_and_role(item, listed) for item in items]
+    letters = tuple(letter_of(label) for label, _ in said)
+    labels = _with_positions_told_apart(letters)
+    if len(set(labels)) < len(labels):
+        raise UserError(f"names the same axis twice: {listed}", argument="axes")
+    if kind is not None:
+        return _of_kind(_preset(kind), labels, listed, any(role for _, role in said))
+    preset = _preset_with(tuple(letter for letter in letters if letter != "n"), rgb)
+    if preset is not None and "n" not in letters:
+        found = _reordered(preset, labels)
+    else:
+        found = Axes("custom", labels, _usual_roles(letters, shape, preset, rgb))
+    if not any(role for _, role in said):
+        return found
+    roles = tuple(role or usual for (_, role), usual in zip(said, found.roles, strict=True))
+    return Axes(_kind_with(labels, roles), labels, roles)
+
+
+def _label_and_role(item: str, listed: str) -> tuple[str, Role | None]:
+    """The label of an item of ``axes``, and the role that stands after it, if there is one."""
+    label, colon, word = item.partition(":")
+    if not letter_of(label):
+        known = ", ".join(sorted({letter for letter, _ in _MEANINGS.values()}))
+        raise UserError(
+            f"cannot be {listed}: {label!r} is not known; known are {known}", argument="axes"
+        )
+    if not colon:
+        return label, None
+    if word.lower() not in _ROLE_WORDS:
+        raise UserError(
+            f"cannot be {listed}: {word!r} is no role of an axis; roles are "
+            f"{', '.join(_ROLE_WORDS)}",
             argument="axes",
         )
-    return _reordered(preset, letters)
+    return label, _ROLE_WORDS[word.lower()]
+
+
+def _with_positions_told_apart(letters: tuple[str, ...]) -> tuple[str, ...]:
+    """The letters with n, n2, n3 for several axes of positions."""
+    labels = list(letters)
+    for number, i in enumerate([i for i, letter in enumerate(letters) if letter == "n"][1:], 2):
+        labels[i] = f"n{number}"
+    return tuple(labels)
+
+
+def _of_kind(preset: Axes, labels: tuple[str, ...], listed: str, says_roles: bool) -> Axes:
+    if says_roles:
+        raise UserError(
+            f"says roles ({listed}), and so does kind", argument="axes", remedy="give one"
+        )
+    if sorted(preset.labels) != sorted(labels):
+        raise UserError(
+            f"names {listed}, but {preset.kind} data have the axes {', '.join(preset.labels)}",
+            argument="axes",
+        )
+    return _reordered(preset, labels)
+
+
+def _usual_roles(
+    letters: tuple[str, ...], shape: tuple[int, ...], preset: Axes | None, rgb: bool
+) -> tuple[Role, ...]:
+    """The roles of axes that are no kind, or positions of a kind.
+
+    As soon as there is more than one axis besides y and x, each time point and each channel is
+    separate; colours, which come last, are joint.
+    """
+    role = {letter: usual for letter, usual, _ in _LABELS}
+    if preset is not None:
+        role |= dict(zip(preset.labels, preset.roles, strict=True))
+    elif len(set(letters) - {"y", "x", "n"}) > 1:
+        has_colours = letters[-1] == "c" and (rgb or shape[-1] in COLOUR_COUNTS)
+        role |= {"t": "sample", "c": "joint" if has_colours else "sample"}
+    return tuple(role[letter] for letter in letters)
+
+
+def _kind_with(labels: tuple[str, ...], roles: tuple[Role, ...]) -> str:
+    """The kind that has these axes with these roles, in any order."""
+    said = sorted(zip(labels, roles, strict=True))
+    for kind, preset in PRESETS.items():
+        if sorted(zip(preset.labels, preset.roles, strict=True)) == said:
+            # Colours and bands differ in their place alone.
+            if kind in ("rgb", "multispectral") and (kind == "rgb") != (labels[-1] == "c"):
+                continue
+            return kind
+    return "custom"
 
 
 def _preset_with(letters: tuple[str, ...], rgb: bool) -> Axes | None:
@@ -289,7 +446,7 @@ def _from_shape(shape: tuple[int, ...], name: str, rgb: bool) -> Axes:
     for kind, row in _KINDS.items():
         if len(row.labels) == n and any(word in spoken for word in row.words):
             return PRESETS[kind]
-    if n == 3 and shape[2] in (3, 4) and min(shape[:2]) > 8:
+    if n == 3 and shape[2] in COLOUR_COUNTS and min(shape[:2]) > 8:
         return PRESETS["rgb"]
     if n == 4 and shape[0] == shape[1] and 2 <= shape[0] <= 17 and min(shape[2:]) > 2 * shape[0]:
         return PRESETS["light-field"]

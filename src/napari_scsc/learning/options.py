@@ -51,8 +51,10 @@ class LearnOptions:
         "image", "rgb", "video", "stack", "multispectral", "light-field" or "time-lapse".
         Guessed from labels and shape where that is possible.
     axes : str, sequence of str or Axes, optional
-        Labels of the axes in the images' own order, such as "yxc"; ``Axes`` also says what each
-        is for.
+        Labels of the axes in the images' own order, such as "yxc", or "tczyx", of which each time
+        point and channel is by itself. "n" is any axis whose positions are, and may occur several
+        times. A role can stand after a label, as in "t, c:joint, z, y, x": ``slide``, ``joint`` or
+        ``separate``. ``Axes`` says all of it.
     bank : FilterBank, optional
         Filters to go on from, learned by this function or ``LatticeSCSC``.
     n_base : int, optional

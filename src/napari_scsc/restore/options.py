@@ -59,8 +59,10 @@ class RestoreOptions:
         "image", "rgb", "video", "stack", "multispectral", "light-field" or "time-lapse".
         Guessed from labels and shape where that is possible.
     axes : str, sequence of str or Axes, optional
-        Labels of the axes in the image's own order, such as "yxc"; ``Axes`` also says what each
-        is for.
+        Labels of the axes in the image's own order, such as "yxc", or "tczyx", of which each time
+        point and channel is by itself. "n" is any axis whose positions are, and may occur several
+        times. A role can stand after a label, as in "t, c:joint, z, y, x": ``slide``, ``joint`` or
+        ``separate``. ``Axes`` says all of it.
     bank : FilterBank, optional
         Filters learned elsewhere. Without it they are learned from the image. The method "scsc"
         restores in all directions in which the image stands above its noise, those of the bank and

@@ -52,11 +52,8 @@ def name_axes(array: Any, names: Sequence[str], spelled: Any = None) -> AxisLabe
 
 def napari_order(letters: Sequence[str], rgb: bool) -> list[int]:
     """Positions of the axes in the order in which napari expects them."""
-    ordered = [letter for letter in _NAPARI_ORDER if letter in letters]
-    if rgb:
-        ordered.remove("c")
-        ordered.append("c")
-    return [letters.index(letter) for letter in ordered]
+    order = _NAPARI_ORDER.replace("c", "") + "c" if rgb else _NAPARI_ORDER
+    return sorted(range(len(letters)), key=lambda i: order.index(axes_of.letter_of(letters[i])))
 
 
 def are_colours(array: Any, axis: int) -> bool:
