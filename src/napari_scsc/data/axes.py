@@ -286,17 +286,19 @@ def with_short_axes(found: Axes, shape: Sequence[int], labels: Sequence[str] | N
 
     ``labels`` are names for all of them; a sample axis keeps its name.
     """
-    names = [f"axis {i}" for i in range(len(shape))]
-    roles: list[Role] = ["sample"] * len(shape)
-    taken = set(found.labels)
+    names: list[str] = []
+    roles: list[Role] = []
+    taken = {label for label in found.labels if letter_of(label)}
     kept = dict(zip(long_axes(shape), zip(found.labels, found.roles, strict=True), strict=True))
-    for i, said in enumerate(labels or names):
+    for i, said in enumerate(labels or [""] * len(shape)):
         label, role = kept.get(i, ("", "sample"))
         # Each position by itself: that does not change what the axis is.
-        keeps_name = letter_of(label) in ("n", "") and not _says_nothing(said) and said not in taken
-        names[i] = said if keeps_name else label or names[i]
-        roles[i] = role
-        taken.add(names[i])
+        if letter_of(label) in ("n", "") and not _says_nothing(said) and said not in taken:
+            names.append(said)
+        else:
+            names.append(label if letter_of(label) else f"axis {i}")
+        roles.append(role)
+        taken.add(names[-1])
     return Axes(found.kind, tuple(names), tuple(roles))
 
 
@@ -305,7 +307,8 @@ def _preset(kind: str) -> Axes:
 
 
 def _says_nothing(label: str) -> bool:
-    return re.fullmatch(r"(-?\d+)?", label) is not None  # napari has numbers where no label is
+    # Numbers are napari's where there is no label, and those with a word before them our own.
+    return re.fullmatch(r"((axis )?-?\d+)?", label) is not None
 
 
 def _meaning(label: str) -> tuple[str, Role] | None:
