@@ -31,6 +31,9 @@ class BankHolder(QObject):
         self._bank: FilterBank | None = None
         self._lines: list[str] = []
         self._names: dict[str, str] = {}  # of the layers in these lines, by their ids
+        self._is_chosen = False
+        self.has_unsaved = False
+        """Whether there are filters that are in no file."""
         self._plots = plots
 
     @property
@@ -43,15 +46,26 @@ class BankHolder(QObject):
         self._show(bank, ["bank = dock.bank"])
 
     def take_learned(
-        self, bank: FilterBank, lines: list[str], sources: Iterable[layers.Snapshot]
+        self,
+        bank: FilterBank,
+        lines: list[str],
+        sources: Iterable[layers.Snapshot],
+        is_chosen: bool = True,
     ) -> None:
         """Restore with filters that were just learned: the plots have followed already.
 
-        ``lines`` learn them again; they speak of the layers ``sources``.
+        ``lines`` learn them again; they speak of the layers ``sources``. Those that a restoration
+        has learned on its way, which nobody has chosen, restore no other layers.
         """
         names = {source.layer_id: source.name for source in sources}
         self._bank, self._lines, self._names = bank, lines, names
+        self._is_chosen, self.has_unsaved = is_chosen, True
         self.changed.emit()
+
+    @property
+    def learned_from(self) -> frozenset[str]:
+        """Ids of the layers that they were learned from, as far as that is known."""
+        return frozenset(self._names)
 
     def lines(self, viewer_layers: Any) -> list[str]:
         """The lines of a script that make them, with the layers as they are called by now."""
@@ -75,6 +89,7 @@ class BankHolder(QObject):
         if self.bank is None:
             raise UserError("there are no filters yet: learn some first")
         self.bank.save(path)
+        self.has_unsaved = False
         self.told.emit(f"{self.bank.n_base} filters saved as {Path(path).name}")
 
     def load(self, path: str | Path) -> None:
@@ -83,9 +98,12 @@ class BankHolder(QObject):
         self._show(bank, [f"bank = FilterBank.load({str(path)!r})"])
         self.told.emit(f"{bank.n_base} filters loaded from {Path(path).name}")
 
-    def fits(self, source: layers.Snapshot) -> bool:
-        """Whether there are filters, and for images of that kind."""
-        return self.bank is not None and bank_fits(self.bank, source)
+    def bank_for(self, source: layers.Snapshot) -> FilterBank | None:
+        """The filters, if they are for such images, and were chosen or are its own."""
+        bank = self.bank
+        if bank is None or not bank_fits(bank, source):
+            return None
+        return bank if self._is_chosen or source.layer_id in self._names else None
 
     def name_axes(self, axes: Axes) -> None:
         """Let the plots name the axes of what is learned: the joint ones, then the shift ones."""
@@ -95,7 +113,8 @@ class BankHolder(QObject):
 
     def _show(self, bank: FilterBank | None, lines: Sequence[str]) -> None:
         """Restore with filters from elsewhere, or with none, and have the plots show them."""
-        self._bank, self._lines, self._names = bank, list(lines), {}
+        self._bank, self._lines, self._names, self._is_chosen = bank, list(lines), {}, True
+        self.has_unsaved = False
         if bank is None:
             self._plots.clear()
         else:

@@ -3,29 +3,21 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 
 import psutil
 
 from napari_scsc.data.image import wrap_image
 from napari_scsc.errors import UserError
-from napari_scsc.io.filenames import format_shape
 from napari_scsc.plugin.layers import Snapshot
 from napari_scsc.plugin.preferences import Preferences
 from napari_scsc.plugin.requests import RestoreRequest
 from napari_scsc.restore.cost import Cost, estimate_cost
-from napari_scsc.restore.methods import Task as RestoreTask
 from napari_scsc.restore.options import count_cores
 from napari_scsc.restore.quality import Quality
 
 _MAP_BYTES = 8  # of a value: its error and support
-
-
-def describe(source: Snapshot) -> str:
-    """What a layer is, in a line."""
-    lengths = format_shape(source.shape)
-    dtype = wrap_image(source.data).dtype
-    return f"{lengths} {dtype} · {in_bytes(result_bytes(source))} · {source.axes.kind}"
 
 
 def result_bytes(source: Snapshot) -> int:
@@ -33,35 +25,37 @@ def result_bytes(source: Snapshot) -> int:
     return math.prod(source.shape) * wrap_image(source.data).dtype.itemsize
 
 
-def find_cost(
-    source: Snapshot, task: RestoreTask, quality: Quality, method: str, wishes: Preferences
-) -> Cost:
-    """What a restoration takes; memory counts a result that is no file, and its maps."""
-    threads = wishes.threads or count_cores()
-    cost = estimate_cost(source.shape, source.axes, task, quality, method, threads)
+def find_cost(request: RestoreRequest, wishes: Preferences, quality: Quality | None = None) -> Cost:
+    """What a restoration takes; memory counts a result that is no file, and its maps.
+
+    ``quality`` is another one than asked for.
+    """
+    source, threads = request.source, wishes.threads or count_cores()
+    quality = quality or request.options["quality"]
+    method = request.options.get("method", "scsc")
+    cost = estimate_cost(source.shape, source.axes, request.task, quality, method, threads)
     size = result_bytes(source)
-    kept = size + (_MAP_BYTES * math.prod(source.shape) if task == "denoise" else 0)
+    kept = size + (_MAP_BYTES * math.prod(source.shape) if request.task == "denoise" else 0)
     return replace(cost, memory=cost.memory + (0 if wishes.folder_for(size) else kept))
 
 
-def cost_words(cost: Cost) -> str:
-    """The same in words."""
-    tiles = f"{cost.tiles} tile{'s' if cost.tiles > 1 else ''}"
-    return f"{tiles} · needs {in_bytes(cost.memory)}, {_duration(cost.seconds)}"
-
-
-def check_memory(request: RestoreRequest, wishes: Preferences) -> None:
-    """Refuse a restoration for which there is too little memory."""
-    quality, method = request.options["quality"], request.options.get("method", "scsc")
-    needed = find_cost(request.source, request.task, quality, method, wishes).memory
+def check_memory(requests: Sequence[RestoreRequest], wishes: Preferences) -> None:
+    """Refuse a restoration for which there is too little memory: all results are kept in it."""
+    costs = [find_cost(request, wishes) for request in requests]
+    kept = sum(
+        result_bytes(request.source)
+        for request in requests
+        if wishes.folder_for(result_bytes(request.source)) is None
+    )
+    needed = max(kept, 0) + max(cost.memory for cost in costs)
     free = psutil.virtual_memory().available
     if needed > free:
+        names = requests[0].source.name if len(requests) == 1 else f"{len(requests)} layers"
         raise UserError(
-            f"{request.source.name} needs {in_bytes(needed)} of memory, and {in_bytes(free)} are "
-            "free",
+            f"{names} need {in_bytes(needed)} of memory, and {in_bytes(free)} are free",
             remedy="name a folder for large results in the preferences, restore a part of it, or "
-            "use the command line, which needs little memory: napari-scsc denoise FILE --out "
-            "clean.ome.zarr",
+            "use the tab Batch or the command line, which need little memory: napari-scsc denoise "
+            "FILE --out clean.ome.zarr",
         )
 
 
@@ -74,9 +68,10 @@ def in_bytes(n: float) -> str:
     raise AssertionError
 
 
-def _duration(seconds: float) -> str:
-    if seconds < 3:
-        return "a few seconds"
+def duration(seconds: float) -> str:
+    """So many seconds, in words."""
+    if seconds < 1:
+        return "about 1 s"
     if seconds < 100:
         return f"about {round(seconds)} s"
     return f"about {seconds / 60:.0f} min" if seconds < 6000 else f"about {seconds / 3600:.1f} h"

@@ -1,4 +1,4 @@
-"""The dock: Source, Learn, Restore, Compare, from top to bottom in the order of work."""
+"""The dock: three tabs. Restore is the whole job of most people; then Filters and Batch."""
 
 from __future__ import annotations
 
@@ -9,27 +9,47 @@ from typing import TYPE_CHECKING, Any
 
 from napari.layers import Image, Layer
 from napari.utils.notifications import show_info
+from napari.utils.theme import get_theme
 from qtpy.QtCore import QEvent, Qt, QTimer
-from qtpy.QtWidgets import QApplication, QFileDialog, QFrame, QScrollArea, QVBoxLayout, QWidget
+from qtpy.QtGui import QColor
+from qtpy.QtWidgets import (
+    QApplication,
+    QFileDialog,
+    QFrame,
+    QMenu,
+    QMessageBox,
+    QScrollArea,
+    QTabWidget,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
 
 from napari_scsc.groups import compiling
 from napari_scsc.io.filenames import format_shape
 from napari_scsc.io.layers import bank_layer
+from napari_scsc.noise.model import Noise
 from napari_scsc.plugin import layers, preferences
 from napari_scsc.plugin.bank_holder import BankHolder
-from napari_scsc.plugin.controller import Event
+from napari_scsc.plugin.controller import Event, State
+from napari_scsc.plugin.cost import duration, find_cost, in_bytes
 from napari_scsc.plugin.fields import Field, FieldMemory
+from napari_scsc.plugin.focus_frame import FocusFrame
+from napari_scsc.plugin.live_preview import LivePreview
 from napari_scsc.plugin.part_attribute import PartAttribute
 from napari_scsc.plugin.pixel_explainer import PixelExplainer
+from napari_scsc.plugin.requests import RestoreRequest
+from napari_scsc.plugin.script import read_from_files
 from napari_scsc.plugin.sections.compare_section import KEY, CompareSection
-from napari_scsc.plugin.sections.foot import Foot
-from napari_scsc.plugin.sections.form_widgets import Fold, Section
+from napari_scsc.plugin.sections.form_widgets import Fold, Section, TextButton, WheelGuard
 from napari_scsc.plugin.sections.learn_section import LearnSection
 from napari_scsc.plugin.sections.restore_section import RestoreSection
+from napari_scsc.plugin.sections.run_section import RunSection
 from napari_scsc.plugin.sections.source_section import SourceSection
 from napari_scsc.plugin.task_runner import Parts, TaskRunner
 from napari_scsc.plugin.viewer_link import ViewerLink
 from napari_scsc.restore import machine_speed
+from napari_scsc.restore.quality import QUALITIES
 
 if TYPE_CHECKING:
     import napari
@@ -49,7 +69,7 @@ class Dock(Section):
     passes = Field("learn_section", "How often to go through the tiles.")
     seed = Field("learn_section", "The same seed gives the same result.")
     go_on = Field("learn_section", "Whether learning continues the filters that are there.")
-    task = Field("restore_section", "Denoise or Inpaint.")
+    task = Field("restore_section", "Denoise, or Fill holes.")
     quality = Field("restore_section", "draft, fast or balanced.")
     sigma = Field("restore_section", "Noise level in the units of the image; 0: estimated.")
     noise_model = Field("restore_section", "auto, or noise that is white, or correlated.")
@@ -60,31 +80,35 @@ class Dock(Section):
     saturated = Field("restore_section", "Whether the largest value counts as missing.")
     residual = Field("restore_section", "Whether what was taken away is shown too.")
     method = Field("restore_section", "Groups of patches, or the paper's code.")
+    preview = Field("restore_section", "Whether what is in view is restored live.")
     reference = Field("compare_section", "Name of the layer that the result is measured against.")
 
     sources = PartAttribute(
-        "source_section",
-        "Names of the ticked layers: all are learned from, the first is restored.",
-        is_settable=True,
+        "source_section", "Names of the ticked layers: all of them are restored.", is_settable=True
     )
-    axes = PartAttribute("source_section", "What the axes of the layer to restore are.")
+    sharing = PartAttribute(
+        "source_section", "What several layers have in common; see Sharing.", is_settable=True
+    )
+    axes = PartAttribute("source_section", "What the axes of the first ticked layer are.")
     bank = PartAttribute(
         "filters", "The filters that restore; None until there are some.", is_settable=True
     )
     script = PartAttribute("runner", "The lines that do again what was done last.")
-    message = PartAttribute("foot", "What the dock says at its foot.")
-    about = PartAttribute("source_section", "What the layer to restore is, and what it will take.")
+    message = PartAttribute("run_section", "What the dock says below its main button.")
+    about = PartAttribute("source_section", "What the first ticked layer is.")
     noise = PartAttribute("restore_section", "What the dock says of the noise it found.")
     scores = PartAttribute("compare_section", "PSNR and SSIM of the result, against a reference.")
+    fit = PartAttribute("compare_section", "Whether filters of other images fit this one.")
     busy = PartAttribute("controller", "Whether a job is running.", "is_busy")
     paused = PartAttribute("controller", "Whether what runs is held.", "is_paused")
-    progress = PartAttribute("foot", "How much of what runs is done, 0 to 1.")
+    progress = PartAttribute("run_section", "How much of what runs is done, 0 to 1.")
 
     def __init__(self, napari_viewer: napari.viewer.Viewer) -> None:
         super().__init__()
         self.setObjectName("napari-scsc")
         self._viewer = napari_viewer
-        self._told_of: str | None = None  # the layer that messages are about
+        self._told_of: tuple[str, ...] = ()  # the layers that messages are about
+        self._noises: dict[str, Noise] = {}  # that were found, by the ids of the layers
         self._make_parts()
         self._lay_out()
         self._connect()
@@ -99,31 +123,32 @@ class Dock(Section):
 
     @property
     def result(self) -> Image | None:
-        """The layer of the last restoration."""
+        """The first layer of the last restoration."""
         return None if self.runner.result is None else self.runner.result.layer
+
+    @property
+    def results(self) -> list[Image]:
+        """The layers of the last restoration, in the order of the sources."""
+        return [result.layer for result in self.runner.results if result.layer is not None]
 
     def learn(self) -> None:
         """Learn filters from the ticked layers, in the background."""
         self.runner.learn()
 
     def denoise(self) -> None:
-        """Denoise the first ticked layer, in the background."""
+        """Denoise every ticked layer, in the background."""
         self.task = "Denoise"
         self.restore()
 
     def inpaint(self) -> None:
-        """Fill what is missing in the first ticked layer, in the background."""
-        self.task = "Inpaint"
+        """Fill what is missing in every ticked layer, in the background."""
+        self.task = "Fill holes"
         self.restore()
 
     def restore(self) -> None:
         """Denoise or inpaint, as the dock is set."""
         self._memory.keep()
         self.runner.restore()
-
-    def preview(self) -> None:
-        """Denoise or inpaint what is in view, quickly, into a layer of its own."""
-        self.runner.preview()
 
     def explain(self, position: Any) -> None:
         """Show which filters made the pixel at that position of the world."""
@@ -132,19 +157,22 @@ class Dock(Section):
     def stop(self) -> None:
         """Stop what runs; what was learned or restored so far stays."""
         if self.busy:
-            self.foot.say("Stopping ...")
+            self.run_section.say("Stopping ...")
         self.controller.stop()
 
     def pause(self) -> None:
         """Hold what runs, or let it go on."""
         self.controller.pause()
-        if self.paused:
-            self.foot.say("Paused")
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until nothing runs, the window staying alive; False if that took too long."""
         end = None if timeout is None else time.monotonic() + timeout
-        while self.busy or self.compare_section.busy or self._explainer.running:
+        while (
+            self.busy
+            or self.compare_section.busy
+            or self._explainer.running
+            or self.live_preview.running
+        ):
             QApplication.processEvents()
             if end is not None and time.monotonic() > end:
                 return False
@@ -170,9 +198,10 @@ class Dock(Section):
         self._explainer.forget()
         self._explainer.outlines.clear()
         self.bank = None
+        self._noises.clear()
         self.compare_section.show_result(None)
         self.restore_section.show_noise(None)
-        self.foot.say("")
+        self.run_section.say("")
 
     def reset_choices(self, _event: Any = None) -> None:
         """Read the layers again; napari calls it too."""
@@ -186,29 +215,21 @@ class Dock(Section):
         self.learn_section = LearnSection()
         self.restore_section = RestoreSection(self._viewer)
         self.compare_section = CompareSection(self._viewer)
+        self.run_section = RunSection(restore=self.restore, stop=self.stop, pause=self.pause)
         self.plots = self.learn_section.plots
         self.filters = BankHolder(self.plots, self)
-        self.foot = Foot(
-            restore=self.restore,
-            pause=self.pause,
-            stop=self.stop,
-            save=lambda: _ask_where_to_save(self),
-            load=lambda: _ask_what_to_load(self),
-            to_layer=lambda: _add_filters(self._viewer, self),
-            copy=lambda: _copy(self.script),
-            reset=self.reset,
-        )
         parts = Parts(
             self._viewer,
             self.source_section,
             self.learn_section,
             self.restore_section,
             self.compare_section,
-            self.foot,
+            self.run_section,
             self.filters,
         )
         self.runner = TaskRunner(parts, self._show_state, self)
         self.controller = self.runner.controller
+        self.live_preview = LivePreview(self._viewer, self._read_preview_request, self)
         self._explainer = PixelExplainer(parts, self.runner)
         self._link = ViewerLink(
             self._viewer,
@@ -219,29 +240,58 @@ class Dock(Section):
         )
 
     def _lay_out(self) -> None:
-        inside = QWidget()
-        column = QVBoxLayout(inside)
-        column.setContentsMargins(6, 6, 6, 6)
-        column.setSpacing(10)
-        for title, section in (
-            ("Source", self.source_section),
-            ("Learn", self.learn_section),
-            ("Restore", self.restore_section),
-            ("Compare", self.compare_section),
-        ):
-            grows = section is self.learn_section
-            column.addWidget(Fold(title, section, section=True, grows=grows), 1 if grows else 0)
-        column.addStretch()
-        area = QScrollArea()
-        area.setWidgetResizable(True)
-        area.setFrameShape(QFrame.Shape.NoFrame)
-        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        area.setWidget(inside)
+        self.tabs = QTabWidget()
+        self.tabs.setDocumentMode(True)
+        self.tabs.addTab(
+            _page(
+                self.source_section,
+                self.restore_section,
+                self.run_section,
+                self.compare_section,
+                Fold(
+                    "advanced", *self.restore_section.advanced, *self.compare_section.advanced
+                ),
+            ),
+            "Restore",
+        )
+        self.tabs.addTab(_page(self.learn_section, grows=True), "Filters")
+        self.menu_button = self._make_menu()
+        self.tabs.setCornerWidget(self.menu_button)
         outer = QVBoxLayout(self)
         outer.setContentsMargins(0, 0, 0, 0)
-        outer.addWidget(area)
-        outer.addWidget(self.foot)
+        outer.addWidget(self.tabs)
         self.setMinimumWidth(300)
+        self._frame = FocusFrame(self)
+        self._guard = WheelGuard(self)
+        self._guard.guard(self)
+
+    def _make_menu(self) -> QToolButton:
+        button = TextButton("⋯")
+        button.setToolTip("Scripts, files of filters, reset")
+        button.setAccessibleName("More")
+        button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        menu = QMenu(button)
+        menu.setToolTipsVisible(True)
+        self.actions_by_name: dict[str, Any] = {}
+        """What the menu offers, by what it says."""
+        for text, tip, action in (
+            ("Copy script", "The Python lines that do again what was done last", self._copy_script),
+            ("", "", None),
+            ("Load filters ...", "Read base filters from a file", self._ask_what_to_load),
+            ("Save filters ...", "Write the base filters B to a file", self._ask_where_to_save),
+            ("Filters to layer", "Show the base filters B as a layer", self._add_filters),
+            ("", "", None),
+            ("Reset ...", "Forget the filters; every field as at first", self._ask_to_reset),
+        ):
+            if action is None:
+                menu.addSeparator()
+                continue
+            made: Any = menu.addAction(text)
+            made.setToolTip(tip)
+            made.triggered.connect(lambda _checked=False, do=action: self.attempt(do))
+            self.actions_by_name[text.removesuffix(" ...")] = made
+        button.setMenu(menu)
+        return button
 
     def _connect(self) -> None:
         sections = (
@@ -249,20 +299,24 @@ class Dock(Section):
             self.learn_section,
             self.restore_section,
             self.compare_section,
+            self.run_section,
         )
-        for part in (self, *sections, self.foot, self.plots, self._explainer):
+        for part in (self, *sections, self.plots, self._explainer, self.live_preview):
             part.failed.connect(self.runner.fail)
         self.filters.changed.connect(self._show_state)
-        self.filters.told.connect(self.foot.say)
+        self.filters.told.connect(self.run_section.say)
         self.source_section.changed.connect(self._source_changed)
         for section in (self.restore_section, self.compare_section):
             self.source_section.others_changed.connect(section.reset_choices)
-        self.learn_section.wanted.connect(lambda: self.attempt(self.learn))
+        self.learn_section.wanted.connect(lambda: self.attempt(self._learn_or_stop))
         self.restore_section.task_changed.connect(self._show_state)
-        self.restore_section.cost_changed.connect(self._show_cost)
-        self.restore_section.preview_wanted.connect(lambda: self.attempt(self.preview))
-        self.restore_section.strength_moved.connect(lambda: self.attempt(self.runner.preview_again))
-        self.plots.filters.noise_marked.connect(lambda: self.attempt(self.runner.preview_again))
+        self.restore_section.cost_changed.connect(self._show_state)
+        self.restore_section.preview_switched.connect(self._switch_preview)
+        self.restore_section.settings_changed.connect(self._refresh_preview)
+        self.plots.filters.noise_marked.connect(self._refresh_preview)
+        self.live_preview.noise_found.connect(self._noise_found_in_view)
+        self.runner.noise_found.connect(self._noise_found)
+        self.runner.results_changed.connect(self._refresh_preview)
         self.plots.layer_wanted.connect(lambda made: _add_layer(self._viewer, made))
         self.plots.explaining_changed.connect(self._link.listen_to_clicks)
         self.plots.explaining_changed.connect(self._explainer.outlines.set_seen)
@@ -278,6 +332,9 @@ class Dock(Section):
         for layer in self._viewer.layers:
             if self.bank is None:
                 self.filters.take_from(layer)
+        self._viewer.layers.selection.events.active.connect(self._active_changed)
+        self._viewer.events.theme.connect(self._recolour)
+        self._recolour()
         self._link.listen_to_clicks(self.plots.explaining)
         self._explainer.outlines.set_seen(self.plots.explaining)
 
@@ -286,12 +343,18 @@ class Dock(Section):
         if not self._link.attached:
             return
         self._link.detach()
+        self._viewer.layers.selection.events.active.disconnect(self._active_changed)
+        self._viewer.events.theme.disconnect(self._recolour)
         self._explainer.outlines.set_seen(False)
+        self.preview = False
+        self.compare_section.close_views()
+        self.live_preview.close()
         self.stop()
         for timer in self.findChildren(QTimer):
             timer.stop()
         self._memory.keep()
         self.source_section.leave()
+        self._frame.leave()
 
     def event(self, event: Any) -> bool:
         """Closing a dock only takes its widget out of the window: that is the end of its jobs."""
@@ -304,46 +367,165 @@ class Dock(Section):
         self._detach()
         super().closeEvent(event)
 
+    def _active_changed(self, event: Any) -> None:
+        """Compare the result that is active in napari."""
+        result = self.runner.result_in(event.value)
+        if result is not None and result.noise is not None and not self.busy:
+            self.compare_section.show_result(result)
+
+    def _recolour(self, _event: Any = None) -> None:
+        """Take the accent colour of the theme."""
+        accent = QColor(*get_theme(self._viewer.theme).current.as_rgb_tuple()[:3])
+        is_light = accent.lightness() > 140
+        self.run_section.recolour(accent.name(), "black" if is_light else "white")
+        self._frame.colour = accent.darker(160) if is_light else accent
+
     # --- showing --------------------------------------------------------------------------------
 
     def _source_changed(self) -> None:
-        first = next(iter(self.source_section.sources), None)
-        if first != self._told_of and not self.busy:  # what was said was about another image
-            self.restore_section.show_noise(None)
-            self.foot.say("")
-        self._told_of = first
+        ids = tuple(self.source_section.picker.ticked)
+        if ids != self._told_of:  # what was said was about other images
+            self.restore_section.set_target(ids)
+            self._show_noise(ids)
+            if not self.busy:
+                self.run_section.say("")
+        self._told_of = ids
         self.restore_section.reset_choices()
         self.compare_section.reset_choices()
-        self._show_cost()
         self._show_state()
+        self._refresh_preview()
 
-    def _show_cost(self) -> None:
-        section = self.restore_section
-        self.source_section.show_cost(
-            section.task_name,
-            section.quality.value,
-            section.method_name,
-            preferences.read_preferences(),
-        )
+    def _noise_found(self, layer_id: str, noise: Noise) -> None:
+        self._noises[layer_id] = noise
+        self._show_noise(tuple(self.source_section.picker.ticked))
+
+    def _noise_found_in_view(self, noise: Noise) -> None:
+        if not self.busy:
+            self._noise_found(self.source_section.picker.ticked[0], noise)
+
+    def _show_noise(self, ids: tuple[str, ...]) -> None:
+        found = [self._noises[layer_id] for layer_id in ids if layer_id in self._noises]
+        self.restore_section.show_noise(found[0] if found else None)
 
     def _show_state(self) -> None:
         """Which buttons can be pressed, and what they will do."""
         problem = self.source_section.problem()
-        learn, restore = (
-            problem or self.controller.refusal(event) for event in (Event.LEARN, Event.RESTORE)
+        state, run = self.controller.state, self.run_section
+        run.show_paused(self.paused)
+        self.learn_section.show_state(
+            problem or self.controller.refusal(Event.LEARN), state is State.LEARNING
         )
-        name, fits = "", False
-        if not problem:
-            layer, source = self.source_section.first()
-            name, fits = layer.name, self.filters.fits(source)
-        verb = self.task.lower()
-        self.learn_section.show_refusal(learn)
-        self.learn_section.show_bank(self.bank if fits else None)
-        self.restore_section.show_refusal(restore)
-        self.foot.show_restore_button(
-            verb.capitalize() if fits else f"Learn and {verb}", name, restore
-        )
-        self.foot.show_state(self.busy, self.paused, self.bank is not None, bool(self.script))
+        if state is State.STOPPING:
+            run.show_button("Stopping ...", "What was done so far stays", "")
+        elif state is State.IDLE:
+            run.show_button(*self._describe_task(problem), problem)
+        else:
+            words = "Stop" if state is State.RESTORING else "Stop learning"
+            run.show_button(words, "Stop; what was done so far stays", "")
+        self._show_menu()
+
+    def _describe_task(self, problem: str) -> tuple[str, str]:
+        """What the main button says, and its tooltip; the seconds of each quality beside it."""
+        section = self.restore_section
+        verb = "Fill" if section.inpaints else "Denoise"
+        if problem:
+            section.show_seconds({})
+            return verb, problem
+        sources, wishes = self.source_section.snapshots(), preferences.read_preferences()
+        options = {"quality": section.quality.value, "method": section.method_name}
+        requests = [RestoreRequest(section.task_name, source, options) for source in sources]
+        costs = [find_cost(request, wishes) for request in requests]
+        seconds = {
+            quality: sum(find_cost(request, wishes, quality).seconds for request in requests)
+            for quality in QUALITIES
+        }
+        section.show_seconds({name: duration(value) for name, value in seconds.items()})
+        self.learn_section.show_bank(self.filters.bank_for(sources[0]))
+        count = f" {len(sources)} layers" if len(sources) > 1 else ""
+        names = ", ".join(source.name for source in sources)
+        memory = in_bytes(sum(cost.memory for cost in costs))
+        tip = f"{names}\nInto new layers; yours stay as they are. Needs {memory} of memory"
+        return f"{verb}{count} ({duration(seconds[section.quality.value])})", tip
+
+    def _show_menu(self) -> None:
+        has_filters = self.bank is not None
+        for name, is_possible in (
+            ("Copy script", bool(self.script)),
+            ("Load filters", not self.busy),
+            ("Save filters", has_filters),
+            ("Filters to layer", has_filters),
+            ("Reset", not self.busy),
+        ):
+            self.actions_by_name[name].setEnabled(is_possible)
+
+    # --- what is pressed ------------------------------------------------------------------------
+
+    def _learn_or_stop(self) -> None:
+        (self.stop if self.controller.state is State.LEARNING else self.learn)()
+
+    def _read_preview_request(self) -> tuple[Image, RestoreRequest]:
+        layer, source = self.source_section.first()
+        return layer, self.runner.restore_request(layer, source)
+
+    def _switch_preview(self, is_on: bool) -> None:
+        self.attempt(lambda: self.live_preview.switch(is_on))
+
+    def _refresh_preview(self) -> None:
+        self.attempt(self.live_preview.refresh)
+
+    def _copy_script(self) -> None:
+        sources = [result.request.source for result in self.runner.results]
+        clipboard: Any = QApplication.clipboard()
+        clipboard.setText(read_from_files(self.script, sources))
+        show_info("The script is in the clipboard")
+
+    def _ask_where_to_save(self) -> None:
+        path, _ = QFileDialog.getSaveFileName(self, "Save filters", "filters.scsc", "*.scsc")
+        if path:
+            self.save_bank(path)
+
+    def _ask_what_to_load(self) -> None:
+        path, _ = QFileDialog.getOpenFileName(self, "Load filters", "", "*.scsc")
+        if path:
+            self.load_bank(path)
+
+    def _ask_to_reset(self) -> None:
+        if self.filters.has_unsaved:
+            answer = QMessageBox.question(
+                self, "Reset", "The filters are not saved. Forget them?"
+            )
+            if answer != QMessageBox.StandardButton.Yes:
+                return
+        self.reset()
+
+    def _add_filters(self) -> None:
+        """Add the base filters as a layer, and say where it is."""
+        bank = self.bank
+        if bank is not None:
+            _add_layer(self._viewer, bank_layer(bank, "base filters · stack"))
+            self.run_section.say(
+                f"{bank.n_base} filters of {format_shape(bank.support)} pixels are the layer "
+                "'base filters · stack', beside the image"
+            )
+
+
+def _page(*parts: QWidget, grows: bool = False) -> QScrollArea:
+    """A tab: parts from top to bottom, which scroll where there is too little room."""
+    inside = QWidget()
+    column = QVBoxLayout(inside)
+    column.setContentsMargins(6, 6, 6, 6)
+    column.setSpacing(5)
+    for part in parts:
+        column.addWidget(part, 1 if grows else 0)
+    if not grows:
+        column.addStretch()
+    area = QScrollArea()
+    area.setWidgetResizable(True)
+    area.setFrameShape(QFrame.Shape.NoFrame)
+    area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+    area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+    area.setWidget(inside)
+    return area
 
 
 def _get_ready() -> None:
@@ -356,36 +538,7 @@ def _warm_up() -> None:
     machine_speed.measure()
 
 
-def _ask_where_to_save(dock: Dock) -> None:
-    path, _ = QFileDialog.getSaveFileName(dock, "Save filters", "filters.scsc", "*.scsc")
-    if path:
-        dock.save_bank(path)
-
-
-def _ask_what_to_load(dock: Dock) -> None:
-    path, _ = QFileDialog.getOpenFileName(dock, "Load filters", "", "*.scsc")
-    if path:
-        dock.load_bank(path)
-
-
-def _add_filters(viewer: Any, dock: Dock) -> None:
-    """Add the base filters as a layer, and say where it is."""
-    bank = dock.bank
-    if bank is not None:
-        _add_layer(viewer, bank_layer(bank, "base filters"))
-        dock.foot.say(
-            f"{bank.n_base} filters of {format_shape(bank.support)} pixels are the layer "
-            "'base filters', at the origin; zoom in to see them"
-        )
-
-
 def _add_layer(viewer: Any, made: Any) -> None:
     layer = Layer.create(*made)
     layers.take_units(layer, viewer.layers.extent.units)
     viewer.add_layer(layer)
-
-
-def _copy(script: str) -> None:
-    clipboard: Any = QApplication.clipboard()
-    clipboard.setText(script)
-    show_info("The script is in the clipboard")

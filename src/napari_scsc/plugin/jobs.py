@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,21 +15,14 @@ from qtpy.QtCore import QObject, Signal
 from napari_scsc.cancellation import Cancellation, Cancelled
 from napari_scsc.model.bank import FilterBank
 from napari_scsc.model.updates import SampleUpdate
-from napari_scsc.plugin.controller import Ending, Lane
-from napari_scsc.run.updates import (
-    Finished,
-    FirstLook,
-    NoiseFound,
-    RegionRestored,
-    RestoreUpdate,
-    TileLearned,
-    Updates,
-)
+from napari_scsc.plugin.controller import Ending
+from napari_scsc.plugin.parts import PartFailed, PartUpdate
+from napari_scsc.run.updates import Finished, FirstLook, NoiseFound, RegionRestored, TileLearned
 
 _SECONDS_BETWEEN_REPORTS = 0.08  # no more of them than the screen can show
 _SECONDS_OF_A_LONG_JOB = 20.0  # from here on, napari's activity area shows it too
 
-StartUpdates = Callable[[Cancellation], Updates]
+StartUpdates = Callable[[Cancellation], Iterator[PartUpdate]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,25 +31,37 @@ class Report:
 
     Attributes
     ----------
-    update : RestoreUpdate
-        The newest update.
-    has_new_values : bool
-        Whether a region of the result was written.
+    newest : PartUpdate
+        The newest update, and the part of the job that it is about.
+    changed : frozenset of int
+        Parts of which a region of the result was written.
     samples : tuple of SampleUpdate
         What each tile gave that was learned from.
     """
 
-    update: RestoreUpdate
-    has_new_values: bool
+    newest: PartUpdate
+    changed: frozenset[int]
     samples: tuple[SampleUpdate, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a job ended, its last update, and the filters that it learned or used, if any."""
+    """How a job ended.
+
+    Attributes
+    ----------
+    ending : Ending
+        Done, stopped or failed.
+    newest : PartUpdate, optional
+        Its last update.
+    bank : FilterBank, optional
+        The filters that it learned or used last.
+    error : Exception, optional
+        What ended it.
+    """
 
     ending: Ending
-    last: RestoreUpdate | None = None
+    newest: PartUpdate | None = None
     bank: FilterBank | None = None
     error: Exception | None = None
 
@@ -101,16 +106,17 @@ class _UpdateCollector:
     """Gathers the updates of a job into reports, no more of them than the screen can show."""
 
     def __init__(self) -> None:
-        self.last: RestoreUpdate | None = None
+        self.newest: PartUpdate | None = None
         self.bank: FilterBank | None = None
-        self._has_new_values = False
+        self._changed: set[int] = set()
         self._samples: list[SampleUpdate] = []
         self._reported_at = 0.0
 
-    def add(self, update: RestoreUpdate) -> None:
-        self.last = update
+    def add(self, newest: PartUpdate) -> None:
+        self.newest = newest
+        update = newest.update
         if isinstance(update, FirstLook | RegionRestored):
-            self._has_new_values = True
+            self._changed.add(newest.part)
         elif isinstance(update, TileLearned):
             self._samples.append(update.sample)
         if isinstance(update, TileLearned | Finished):
@@ -118,19 +124,20 @@ class _UpdateCollector:
 
     @property
     def is_due(self) -> bool:
-        """Whether it is time for a report."""
+        """Whether it is time for a report; what comes once is never left out."""
+        assert self.newest is not None
         waited = time.monotonic() - self._reported_at >= _SECONDS_BETWEEN_REPORTS
-        return waited or isinstance(self.last, NoiseFound | Finished)
+        return waited or isinstance(self.newest.update, NoiseFound | Finished | PartFailed)
 
     @property
     def is_unreported(self) -> bool:
         """Whether something came since the last report that the plots or the layer show."""
-        return self._has_new_values or bool(self._samples)
+        return bool(self._changed or self._samples)
 
     def report(self) -> Report:
-        assert self.last is not None
-        report = Report(self.last, self._has_new_values, tuple(self._samples))
-        self._has_new_values = False
+        assert self.newest is not None
+        report = Report(self.newest, frozenset(self._changed), tuple(self._samples))
+        self._changed.clear()
         self._samples.clear()
         self._reported_at = time.monotonic()
         return report
@@ -147,18 +154,18 @@ def _run_in_thread(
     """
     found = _UpdateCollector()
     try:
-        for update in start(cancellation):
-            found.add(update)
+        for newest in start(cancellation):
+            found.add(newest)
             if found.is_due:
                 yield found.report()
             cancellation.check()
-        return Outcome(Ending.DONE, found.last, found.bank)
+        return Outcome(Ending.DONE, found.newest, found.bank)
     except Cancelled:
         if found.is_unreported:
             yield found.report()
-        return Outcome(Ending.STOPPED, found.last, found.bank)
+        return Outcome(Ending.STOPPED, found.newest, found.bank)
     except Exception as error:  # the user is told, whatever it was
-        return Outcome(Ending.FAILED, found.last, found.bank, error)
+        return Outcome(Ending.FAILED, found.newest, found.bank, error)
 
 
 class Job(QObject):
@@ -174,7 +181,7 @@ class Job(QObject):
     def __init__(self, title: str, start: StartUpdates, parent: QObject) -> None:
         super().__init__(parent)
         self.title = title
-        self.started_at = time.monotonic()
+        self._started_at = time.monotonic()
         self.cancellation = PausableCancellation()
         # A window that is closed deletes its docks: what waits, or is in a tile, must end too.
         self.destroyed.connect(self.cancellation.cancel)
@@ -191,9 +198,9 @@ class Job(QObject):
         self._worker.start()
 
     @property
-    def outcome(self) -> Outcome | None:
-        """How it ended; None while it runs."""
-        return self._outcome
+    def seconds(self) -> float:
+        """For how long it runs, without the time for which it was held."""
+        return time.monotonic() - self._started_at - self.cancellation.paused_seconds
 
     def _report(self, report: Report) -> None:
         if self._outcome is None:
@@ -211,54 +218,47 @@ class Job(QObject):
         self._end(Outcome(Ending.FAILED, error=error))
 
 
-class JobList(QObject):
-    """The jobs of the dock that run, one a lane; long ones are in napari's activity area too.
+class CurrentJob(QObject):
+    """The job of the dock that runs, if one does; a long one is in napari's activity area too.
 
     ``reported`` brings what happened, and about how many seconds are left, or None; ``ended`` the
-    lane of a job that has ended, and its outcome.
+    outcome.
     """
 
     reported = Signal(object, object)
-    ended = Signal(object, object)
+    ended = Signal(object)
 
     def __init__(self, parent: QObject) -> None:
         super().__init__(parent)
         self.seconds_spent = 0.0
-        """What the job took that ended last."""
-        self._jobs: dict[Lane, Job] = {}
-        self._activities: dict[Job, Activity | None] = {}
+        """What the job took that ended last, without the time for which it was held."""
+        self.job: Job | None = None
+        self._expected: float | None = None
+        self._activity: Activity | None = None
+        self._is_long = False
 
-    def start(self, lane: Lane, title: str, start: StartUpdates) -> None:
-        """Start a job, of which the user reads the title."""
+    def start(self, title: str, start: StartUpdates, expected: float | None = None) -> None:
+        """Start a job, of which the user reads the title; ``expected`` are its seconds."""
         job = Job(title, start, self)
-        self._jobs[lane] = job
-
-        def end(outcome: Outcome) -> None:
-            activity = self._activities.pop(job, None)
-            if activity is not None:
-                activity.close()
-            self.seconds_spent = time.monotonic() - job.started_at
-            del self._jobs[lane]
-            self.ended.emit(lane, outcome)
-            job.deleteLater()
-
-        job.reported.connect(lambda report: self._report(job, report))
-        job.ended.connect(end)
+        self.job, self._expected, self._is_long = job, expected, False
+        job.reported.connect(self._report)
+        job.ended.connect(self._end)
         job.start()
 
-    def get(self, lane: Lane) -> Job | None:
-        """The job of a lane, if one runs."""
-        return self._jobs.get(lane)
+    def _end(self, outcome: Outcome) -> None:
+        job, self.job = self.job, None
+        assert job is not None
+        self._close_activity()
+        self.seconds_spent = job.seconds
+        self.ended.emit(outcome)
+        job.deleteLater()
 
-    @property
-    def jobs(self) -> list[Job]:
-        """All that run."""
-        return list(self._jobs.values())
-
-    def _report(self, job: Job, report: Report) -> None:
-        done = report.update.done
-        spent = time.monotonic() - job.started_at
-        left = spent / done - spent if done > 0.1 else None
+    def _report(self, report: Report) -> None:
+        job = self.job
+        if job is None:
+            return
+        done, spent = report.newest.done, job.seconds
+        left = seconds_left(done, spent, self._expected)
         self.reported.emit(report, left)
         if spent + (left or 0.0) > _SECONDS_OF_A_LONG_JOB:
             self._show_activity(job, done)
@@ -269,16 +269,30 @@ class JobList(QObject):
         Not a short one: the wheel that turns there has the whole window painted again and again.
         napari's bar lets other events happen, among them the end of this job.
         """
-        if job not in self._activities:
-            self._activities[job] = None  # the next report may come while it is being made
+        if not self._is_long:
+            self._is_long = True  # the next report may come while it is being made
             made = Activity(f"napari-scsc: {job.title.lower()}", job.cancellation.cancel)
-            if job not in self.jobs:
-                made.close()
-                return
-            self._activities[job] = made
-        activity = self._activities[job]
+            self._activity = made
+            if self.job is not job:
+                self._close_activity()
+        if self._activity is not None:
+            self._activity.show(done)
+
+    def _close_activity(self) -> None:
+        activity, self._activity = self._activity, None
         if activity is not None:
-            activity.show(done)
+            activity.close()
+
+
+def seconds_left(done: float, spent: float, expected: float | None) -> float | None:
+    """About how long a job will still take, or None where nothing tells.
+
+    What was expected of it counts less and less, what it took so far more and more.
+    """
+    if expected is None:
+        return spent / done - spent if done > 0.1 else None
+    by_share = spent / done if done > 0 else expected
+    return max(0.0, (1 - done) * (done * by_share + (1 - done) * max(expected, spent)))
 
 
 class Activity(cancelable_progress):

@@ -10,7 +10,7 @@ from napari.layers import Image, Labels, Shapes
 from scipy import ndimage
 
 from napari_scsc._types import Array
-from napari_scsc.data.axes import PRESETS, Axes, resolve
+from napari_scsc.data.axes import PRESETS, Axes, propose_axes
 from napari_scsc.data.image import wrap_image
 from napari_scsc.errors import UserError
 from napari_scsc.model.bank import FilterBank
@@ -21,16 +21,13 @@ OURS = "napari_scsc"
 PREVIEW = "preview"
 """What the metadata of a preview say that it is."""
 
+PLACE = ("scale", "translate", "rotate", "shear", "affine", "units", "axis_labels")
+"""What says where in the world a layer is."""
+
 # What a result takes over from its source besides data and name. An RGB layer has no colour map
 # or contrast to take over, but bears both.
 _LOOKS = (
-    "scale",
-    "translate",
-    "rotate",
-    "shear",
-    "affine",
-    "units",
-    "axis_labels",
+    *PLACE,
     "blending",
     "gamma",
     "rendering",
@@ -50,6 +47,7 @@ class Snapshot:
     data: Any
     axes: Axes
     looks: dict[str, Any]
+    path: str | None = None  # of the file that it was read from
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -64,7 +62,8 @@ def take_snapshot(layer: Image, axes: Axes) -> Snapshot:
     if not layer.rgb:
         looks["colormap"] = layer.colormap
         looks["contrast_limits"] = tuple(layer.contrast_limits)
-    return Snapshot(layer.name, str(layer.unique_id), layer.data, axes, looks)
+    path = None if layer.source.path is None else str(layer.source.path)
+    return Snapshot(layer.name, str(layer.unique_id), layer.data, axes, looks, path)
 
 
 def _copied(value: Any) -> Any:
@@ -72,7 +71,7 @@ def _copied(value: Any) -> Any:
 
 
 def guess_axes(layer: Image) -> Axes:
-    """What the axes of a layer are; UserError says what has to be told."""
+    """What the axes of a layer are: what its labels, name and shape tell, or a proposal."""
     shape = wrap_image(layer.data).shape
     labels = tuple(layer.axis_labels)
     if layer.rgb:
@@ -80,32 +79,27 @@ def guess_axes(layer: Image) -> Axes:
     kind = _entry_of(layer).get("kind")
     if kind in PRESETS and len(PRESETS[kind].labels) == len(shape):
         return PRESETS[kind]
-    try:
-        return resolve(shape, labels=labels, name=layer.name, rgb=layer.rgb)
-    except ValueError:
-        if layer.rgb:  # colours whose other axes nobody has named: each picture by itself
-            return fallback_axes(shape, rgb=True)
-        raise _question_about(layer.name, shape) from None
+    return propose_axes(shape, labels=labels, name=layer.name, rgb=layer.rgb)
 
 
-def _question_about(name: str, shape: tuple[int, ...]) -> UserError:
-    """What the user is asked about a layer whose axes cannot be guessed."""
-    kinds = [k for k, axes in PRESETS.items() if len(axes.labels) == len(shape) and k != "rgb"]
-    choose = f"Choose a kind ({', '.join(kinds)}), or unfold" if kinds else "Unfold"
-    return UserError(
-        f"What are the axes of {name} ({' x '.join(map(str, shape))})? "
-        f"{choose} 'axes' and say it for each of them"
-    )
+def is_image(layer: Any) -> bool:
+    """Whether the layer can be restored: an image, and none of ours."""
+    return isinstance(layer, Image) and not is_ours(layer)
 
 
-def fallback_axes(shape: tuple[int, ...], rgb: bool) -> Axes:
-    """Axes for a layer that nobody can guess: the last two slide, the others are separate."""
-    n = len(shape) - 1 if rgb else len(shape)
-    if n < 2:
-        return Axes("custom", ("x",), ("shift",))
-    roles = ("sample",) * (n - 2) + ("shift", "shift") + (("joint",) if rgb else ())
-    labels = tuple(f"axis {i}" for i in range(n - 2)) + ("y", "x") + (("c",) if rgb else ())
-    return Axes("custom", labels, roles)  # type: ignore[arg-type]
+def channels_of(layer: Image, layers: Any) -> list[Image]:
+    """The layers that napari made of one file, of one shape: channels of one scene."""
+    path = layer.source.path
+    if path is None:
+        return [layer]
+    return [
+        other
+        for other in layers
+        if is_image(other)
+        and other.source.path == path
+        and other.rgb == layer.rgb
+        and wrap_image(other.data).shape == wrap_image(layer.data).shape
+    ]
 
 
 def result_arguments(source: Snapshot, task: str, recipe: dict[str, Any]) -> dict[str, Any]:
@@ -150,7 +144,7 @@ def source_of(layer: Any) -> str | None:
 
 def is_ours(layer: Any) -> bool:
     """Whether the layer is a result, a layer of filters or a plot, not a source."""
-    return not {"result_of", "bank", "plot"}.isdisjoint(_entry_of(layer))
+    return not {"result_of", "bank", "plot", "mark"}.isdisjoint(_entry_of(layer))
 
 
 def take_units(layer: Any, units: Any) -> None:

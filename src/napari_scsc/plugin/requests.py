@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from napari_scsc._types import Array
 from napari_scsc.cancellation import Cancellation
+from napari_scsc.data.axes import Axes
+from napari_scsc.data.foreign_arrays import inspect_array
+from napari_scsc.data.image import wrap_image
+from napari_scsc.errors import UserError
+from napari_scsc.io.filenames import format_shape
 from napari_scsc.learning.api import iter_learn
 from napari_scsc.model.bank import FilterBank
 from napari_scsc.plugin.layers import Snapshot
@@ -75,6 +80,8 @@ class RestoreRequest:
         Where the image shows background only: the noise is measured there.
     empty_layer : str
         The name of the layer that says so.
+    members : tuple of Snapshot
+        The layers that ``source`` joins; empty if it is one layer.
     """
 
     task: RestoreTask
@@ -86,6 +93,7 @@ class RestoreRequest:
     masks: tuple[str, ...] = ()
     empty: Array | None = None
     empty_layer: str = ""
+    members: tuple[Snapshot, ...] = ()
 
     @property
     def tells_error(self) -> bool:
@@ -116,6 +124,37 @@ class RestoreRequest:
             if isinstance(update, FirstLook | RegionRestored) and isinstance(out, np.ndarray):
                 out[update.region] = update.values
             yield update
+
+
+def join_sources(sources: Sequence[Snapshot]) -> Snapshot:
+    """Channels of one scene as one source, which filters span: a new first axis, and joint."""
+    first = sources[0]
+    for other in sources[1:]:
+        if other.shape != first.shape or other.axes != first.axes:
+            raise UserError(
+                f"channels that are restored together have one shape and the same axes, but "
+                f"{first.name} is {format_shape(first.shape)} and {other.name} "
+                f"{format_shape(other.shape)}",
+                remedy="restore each by itself",
+            )
+    wrapped = [wrap_image(source.data) for source in sources]
+    if len({one.dtype for one in wrapped}) > 1:
+        raise UserError(
+            f"channels that are restored together have one type of values, and these have "
+            f"{' and '.join(sorted({str(one.dtype) for one in wrapped}))}",
+            remedy="restore each by itself",
+        )
+    label = "c" if "c" not in first.axes.labels else "channel"
+    axes = Axes("custom", (label, *first.axes.labels), ("joint", *first.axes.roles))
+    arrays = [inspect_array(source.data, "image")[0] for source in sources]
+    if all(isinstance(array, np.ndarray) for array in arrays):
+        data: Any = np.stack(arrays)
+    else:
+        import dask.array
+
+        # Without a name of its own, dask would hash all values to make one.
+        data = dask.array.stack([dask.array.asarray(a, name=False) for a in arrays])
+    return replace(first, name=", ".join(s.name for s in sources), data=data, axes=axes)
 
 
 def bank_fits(bank: FilterBank, source: Snapshot) -> bool:

@@ -14,100 +14,126 @@ import numpy as np
 from napari.layers import Image
 
 from napari_scsc.__about__ import __version__
-from napari_scsc._types import Array
+from napari_scsc._types import Array, Region
 from napari_scsc.data.image import wrap_image
 from napari_scsc.errors import UserError
-from napari_scsc.io.filenames import format_shape, partial_of
+from napari_scsc.io.filenames import partial_of
 from napari_scsc.model.bank import FilterBank
 from napari_scsc.noise.model import Noise
 from napari_scsc.plugin import layers
-from napari_scsc.plugin.controller import Ending
 from napari_scsc.plugin.cost import result_bytes
-from napari_scsc.plugin.jobs import Outcome
 from napari_scsc.plugin.preferences import Preferences
 from napari_scsc.plugin.requests import RESULT_WORDS, RestoreRequest
+from napari_scsc.restore.bank_fit import BankFit
 from napari_scsc.run.partial import Output
 from napari_scsc.run.updates import Finished
-
-# What a preview that is made again takes over from its source; its colours may have been changed.
-_PLACE = ("scale", "translate", "rotate", "shear", "affine", "units", "axis_labels")
-
 
 @dataclass
 class ResultLayer:
     """The layer that shows what a request restores.
 
-    Made by the dock when it starts a restoration or a preview; Compare and Explain use it later.
-    A result in memory is shown while it is computed. One that goes to a file is shown when that is
-    whole. Every restoration makes a layer of its own: what is there already is never overwritten.
-    Only a preview takes the place of the one before, unless that was renamed.
+    Made by the dock when it starts a restoration; Compare and Explain use it later. A result in
+    memory is shown while it is computed. One that goes to a file is shown when that is whole. Every
+    restoration makes a layer of its own: what is there already is never overwritten.
 
     Attributes
     ----------
     request : RestoreRequest
-        What is restored, and how.
+        What is restored, and how. Of channels that are restored together, it is about one of them.
     out : array or Output
         Where the values go.
     script : str
         What does the same.
-    is_preview : bool
-        Whether it is only about what is in view.
+    channel : int, optional
+        Which of the channels it is that are restored together.
     layer : Image, optional
         The layer, once it was made; it may have left the viewer since.
     noise : Noise, optional
         The noise that was taken away, once it is done.
     error, support : array, optional
         What is known of each value, if the run has found it; see ``Finished``.
+    fit : BankFit, optional
+        How well filters fit that were not learned from this image.
+    restored : list of Region
+        Regions that have their final values.
     """
 
     request: RestoreRequest
     out: Array | Output
     script: str = ""
-    is_preview: bool = False
+    channel: int | None = None
     layer: Image | None = None
     noise: Noise | None = None
     error: Array | None = None
     support: Array | None = None
-    _before: dict[str, Any] = field(default_factory=dict, repr=False)
+    fit: BankFit | None = None
+    restored: list[Region] = field(default_factory=list, repr=False)
 
     def show(self, viewer: Any) -> None:
         """Show what is there of a result in memory."""
         if isinstance(self.out, Output):
             return
         if self.layer is None:
-            self.layer = self._replace_preview(viewer, self.out) or self._add(viewer, self.out)
+            self.layer = self._add(viewer, self.out)
         elif self.layer in viewer.layers:
             self.layer.refresh(thumbnail=False, extent=False)
 
-    def finish(self, viewer: Any, outcome: Outcome) -> None:
-        """Show the result of a file, and say in the layer how it was made and how it ended.
+    def take(self, viewer: Any, finished: Finished) -> None:
+        """Show the result when it is whole, and say in the layer how it was made."""
+        noise = finished.noise
+        if noise is not None and noise.joint and self.channel is not None:
+            noise = noise.joint[self.channel]
+        self.noise = noise
+        self.error, self.support = self._channel_of(finished.error), self._channel_of(
+            finished.support
+        )
+        if isinstance(self.out, Output):
+            self.layer = self._add(viewer, self._channel_of(finished.result))
+        self._finish(viewer, finished.bank)
 
-        After an error, what a preview had replaced comes back.
-        """
-        is_done = outcome.ending is Ending.DONE
-        if isinstance(outcome.last, Finished):
-            self.noise = outcome.last.noise
-            self.error, self.support = outcome.last.error, outcome.last.support
-        if is_done and isinstance(self.out, Output) and isinstance(outcome.last, Finished):
-            self.layer = self._add(viewer, outcome.last.result)
-        if self.layer is None:
+    def break_off(self, viewer: Any, bank: FilterBank | None) -> None:
+        """Say in the layer that it is partial, and mark what has not its final values."""
+        if self.layer is None or self.layer not in viewer.layers:
             return
-        if outcome.ending is Ending.FAILED and self._before:
-            for name, value in self._before.items():
-                setattr(self.layer, name, value)
-        else:
-            self._sign(outcome.bank, is_partial=not (is_done or self.is_preview))
+        arguments = self._arguments(bank)
+        if self.layer.metadata[layers.OURS].get("name") == self.layer.name:
+            self.layer.name = f"{arguments['name']}, partial"
+        self._finish(viewer, bank)
+        self._mark_rest(viewer)
+
+    def _finish(self, viewer: Any, bank: FilterBank | None) -> None:
+        """Say how it was made; the user may have removed the layer meanwhile, or renamed it."""
+        if self.layer is None or self.layer not in viewer.layers:
+            return
+        self.layer.metadata = self._arguments(bank)["metadata"]
+        layers.sign(self.layer)
         self.layer.refresh()
 
-    @property
-    def description(self) -> str:
-        """Where the result is, as the end of a sentence."""
-        if self.is_preview:
-            return f": a preview of {format_shape(self.request.source.shape)}"
-        return "" if self.layer is None else f": layer '{_shorten(self.layer.name)}'"
+    def _mark_rest(self, viewer: Any) -> None:
+        """Add a layer of labels where the values are not final: a first look, or nothing yet."""
+        assert self.layer is not None
+        source = self.request.source
+        rest = np.ones(source.shape, np.uint8)
+        for region in self.restored:
+            rest[region if self.channel is None else region[1:]] = 0
+        if source.looks["rgb"]:
+            rest = rest.max(axis=-1)
+        if rest.any():
+            place = {name: source.looks[name] for name in layers.PLACE}
+            viewer.add_labels(
+                rest,
+                name=f"{self.layer.name}: not restored",
+                opacity=0.3,
+                metadata={layers.OURS: {"mark": "not restored"}},
+                **place,
+            )
+
+    def is_shown(self, viewer: Any) -> bool:
+        """Whether its layer is in the viewer."""
+        return self.layer is not None and self.layer in viewer.layers
 
     @property
-    def description_of_rest(self) -> str:
+    def kept(self) -> str:
         """What there is of a result that was stopped."""
         if not isinstance(self.out, Output):
             return "what was done so far is kept"
@@ -116,9 +142,15 @@ class ResultLayer:
         kept = f"; what was done is kept in {partial.name}" if partial.exists() else ""
         return f"{path.name} was not written{kept}"
 
-    @property
-    def _task(self) -> str:
-        return layers.PREVIEW if self.is_preview else RESULT_WORDS[self.request.task]
+    def _channel_of(self, values: Any) -> Any:
+        """The values of this channel, of all that are restored together."""
+        if values is None or self.channel is None:
+            return values
+        if not isinstance(values, np.ndarray):  # of a file: not read yet
+            import dask.array
+
+            values = dask.array.asarray(values)
+        return values[self.channel]
 
     def _arguments(self, bank: FilterBank | None) -> dict[str, Any]:
         recipe = {
@@ -127,39 +159,24 @@ class ResultLayer:
             "version": __version__,
             "bank": None if bank is None else bank.id,
         }
-        return layers.result_arguments(self.request.source, self._task, recipe)
+        return layers.result_arguments(
+            self.request.source, RESULT_WORDS[self.request.task], recipe
+        )
 
     def _add(self, viewer: Any, values: Any) -> Image:
-        made = viewer.add_image(values, **self._arguments(self.request.bank))
+        arguments = self._arguments(self.request.bank)
+        arguments["name"] = _free_name(arguments["name"], viewer)
+        made = viewer.add_image(values, **arguments)
         assert isinstance(made, Image)
         layers.sign(made)
         return made
 
-    def _replace_preview(self, viewer: Any, values: Array) -> Image | None:
-        """The preview before with new values; None if there is none, or of another shape."""
-        source_id = self.request.source.layer_id
-        found = layers.find_preview(viewer.layers, source_id) if self.is_preview else None
-        if found is None or found.data.shape != values.shape:
-            if found is not None:
-                viewer.layers.remove(found)
-            return None
-        self._before = {name: getattr(found, name) for name in ("data", *_PLACE)}
-        arguments = self._arguments(self.request.bank)
-        found.data = values
-        for name in _PLACE:  # the source may have been moved, or the view
-            setattr(found, name, arguments[name])
-        return found
 
-    def _sign(self, bank: FilterBank | None, is_partial: bool) -> None:
-        """Say how it was made; the user may have given it a name meanwhile, which it keeps."""
-        assert self.layer is not None
-        arguments = self._arguments(bank)
-        keeps_our_name = self.layer.metadata[layers.OURS].get("name") == self.layer.name
-        self.layer.metadata = arguments["metadata"]
-        if is_partial and keeps_our_name:
-            self.layer.name = f"{arguments['name']}, partial"
-        if keeps_our_name:
-            layers.sign(self.layer)
+def _free_name(name: str, viewer: Any) -> str:
+    """The name, with a number behind it if a layer is called so already."""
+    taken = {layer.name for layer in viewer.layers}
+    names = (name if i == 1 else f"{name} {i}" for i in itertools.count(1))
+    return next(free for free in names if free not in taken)
 
 
 def make_output(request: RestoreRequest, wishes: Preferences) -> Array | Output:
@@ -183,16 +200,14 @@ def make_output(request: RestoreRequest, wishes: Preferences) -> Array | Output:
     names = (f"{stem}{'' if i == 1 else f'-{i}'}.zarr" for i in itertools.count(1))
     paths = (folder / name for name in names)
     path = next(p for p in paths if not p.exists() and not partial_of(p).exists())
-    return Output(path, *_scale_and_units(source))
+    return Output(path, *_scale_and_units(request))
 
 
-def _scale_and_units(source: layers.Snapshot) -> tuple[tuple[float, ...], tuple[str, ...]]:
-    """Size and unit of a pixel along each axis of the data; colours have none."""
-    colours = len(source.shape) - len(source.looks["scale"])
-    scale = (*map(float, source.looks["scale"]), *(1.0,) * colours)
-    return scale, (*map(str, source.looks["units"]), *("pixel",) * colours)
-
-
-def _shorten(name: str) -> str:
-    """A name of which a long middle is left out: a line of the dock has no more room."""
-    return name if len(name) <= 34 else f"{name[:16]}…{name[-17:]}"
+def _scale_and_units(request: RestoreRequest) -> tuple[tuple[float, ...], tuple[str, ...]]:
+    """Size and unit of a pixel along each axis of the data; colours and channels have none."""
+    source = request.source
+    joined = 1 if request.members else 0
+    colours = len(source.shape) - len(source.looks["scale"]) - joined
+    scale = (*(1.0,) * joined, *map(float, source.looks["scale"]), *(1.0,) * colours)
+    units = (*("pixel",) * joined, *map(str, source.looks["units"]), *("pixel",) * colours)
+    return scale, units

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
+import numpy as np
+
 from napari_scsc.data.axes import PRESETS, Axes
+from napari_scsc.data.image import wrap_image
+from napari_scsc.io.formats import open_file
+from napari_scsc.plugin.layers import Snapshot
 from napari_scsc.plugin.requests import LearnRequest, RestoreRequest
 from napari_scsc.restore.methods import METHODS
 
@@ -20,11 +26,13 @@ _HOMES = {
         "iter_inpaint",
         "learn",
     ),
+    "napari_scsc.io.formats": ("open_file",),
     "napari_scsc.plugin.layers": ("missing_from",),
 }
 """What a script may have to import, by where it is imported from."""
 
 _HEAD = '# For the console of napari, or a script in which "viewer" has these layers.'
+_MAX_VALUES_COMPARED = 1 << 25
 _LEARNING_OPTIONS = ("sigma", "seed")  # those of a restoration that learning knows too
 
 
@@ -36,14 +44,24 @@ def learn_lines(request: LearnRequest) -> list[str]:
     return [f"bank = learn({_arguments(f'[{images}]', axes, bank, request.options)})"]
 
 
-def restore_lines(request: RestoreRequest) -> list[str]:
-    """The lines that restore the same layer; they leave ``result``."""
-    name = request.source.name
-    return [
-        _image_line(name),
-        f"result = {request.task}({_restore_arguments(request)})",
-        f"# viewer.add_image(result, scale=viewer.layers[{name!r}].scale)",
-    ]
+def restore_lines(requests: Sequence[RestoreRequest]) -> list[str]:
+    """The lines that restore the same layers.
+
+    They leave ``result``, or of several layers ``results``, by their names.
+    """
+    if len(requests) == 1:
+        request = requests[0]
+        name = (request.members or (request.source,))[0].name
+        return [
+            _image_line(request),
+            f"result = {request.task}({_restore_arguments(request)})",
+            f"# viewer.add_image(result, scale=viewer.layers[{name!r}].scale)",
+        ]
+    lines = ["results = {}"]
+    for request in requests:
+        call = f"{request.task}({_restore_arguments(request)})"
+        lines += [_image_line(request), f"results[{request.source.name!r}] = {call}"]
+    return lines
 
 
 def bank_lines(request: RestoreRequest) -> list[str]:
@@ -53,10 +71,10 @@ def bank_lines(request: RestoreRequest) -> list[str]:
         method = request.options.get("method")
         if method is not None:
             options["model"] = METHODS[method].model
-        image = f"viewer.layers[{request.source.name!r}].data"
-        return [f"bank = learn({_arguments(image, request.source.axes, {}, options)})"]
+        call = f"learn({_arguments('image', request.source.axes, {}, options)})"
+        return [_image_line(request), f"bank = {call}"]
     return [
-        _image_line(request.source.name),
+        _image_line(request),
         f"*_, last = iter_inpaint({_restore_arguments(request)})",
         "bank = last.bank",
     ]
@@ -70,11 +88,42 @@ def make_script(lines: Iterable[str]) -> str:
         used = [name for name in names if re.search(rf"(?<![\w.]){name}\b", text)]
         if used:
             imports.append(f"from {module} import {', '.join(used)}")
-    return "\n".join([_HEAD, *imports, "", text, ""])
+    if "np." in text:
+        imports.insert(0, "import numpy as np")
+    head = [_HEAD] if "viewer" in text else []
+    return "\n".join([*head, *imports, "", text, ""])
 
 
-def _image_line(name: str) -> str:
-    return f"image = viewer.layers[{name!r}].data"
+def _image_line(request: RestoreRequest) -> str:
+    images = [f"viewer.layers[{s.name!r}].data" for s in request.members or (request.source,)]
+    return f"image = np.stack([{', '.join(images)}])" if request.members else f"image = {images[0]}"
+
+
+def read_from_files(script: str, sources: Iterable[Snapshot]) -> str:
+    """The script with layers that came from files read from there, so that it runs by itself.
+
+    Only where the file still has the values of the layer.
+    """
+    for source in sources:
+        layer = f"viewer.layers[{source.name!r}].data"
+        if layer in script and source.path is not None and _has_values(source):
+            script = script.replace(layer, f"np.asarray(open_file({source.path!r}).array)")
+            script = re.sub(rf"# viewer.add_image.*{re.escape(repr(source.name))}.*\n", "", script)
+    body = [x for x in script.splitlines() if not x.startswith(("from ", "import ", _HEAD))]
+    return make_script("\n".join(body).strip().splitlines())
+
+
+def _has_values(source: Snapshot) -> bool:
+    """Whether the file of a layer has its values; of a large one, shape and type must do."""
+    try:
+        array = open_file(source.path or "").array
+        image = wrap_image(source.data)
+        if tuple(array.shape) != image.shape or np.dtype(array.dtype) != image.dtype:
+            return False
+        is_small = math.prod(image.shape) <= _MAX_VALUES_COMPARED
+        return not is_small or np.array_equal(np.asarray(array), image.whole(), equal_nan=True)
+    except (OSError, ValueError, TypeError):
+        return False
 
 
 def _restore_arguments(request: RestoreRequest) -> str:

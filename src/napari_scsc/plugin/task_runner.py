@@ -2,33 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
-import numpy as np
+from napari.layers import Image
 from napari.utils.notifications import show_error, show_warning
-from qtpy.QtCore import QObject
+from qtpy.QtCore import QObject, Signal
 
-from napari_scsc._types import Array, Region
 from napari_scsc.data.axes import Axes
-from napari_scsc.data.image import wrap_image
+from napari_scsc.errors import Message, UserError
 from napari_scsc.groups import compiling
-from napari_scsc.plugin import layers, preferences
+from napari_scsc.plugin import preferences
 from napari_scsc.plugin.bank_holder import BankHolder
-from napari_scsc.plugin.controller import Controller, Ending, Event, Lane, Request, Task
-from napari_scsc.plugin.cost import check_memory
-from napari_scsc.plugin.jobs import JobList, Outcome, Report, StartUpdates
-from napari_scsc.plugin.preview import crop, region_in_view
-from napari_scsc.plugin.requests import LearnRequest, RestoreRequest
-from napari_scsc.plugin.result_layer import ResultLayer, make_output
+from napari_scsc.plugin.controller import Controller, Ending, Request, Task
+from napari_scsc.plugin.cost import check_memory, find_cost
+from napari_scsc.plugin.jobs import CurrentJob, Outcome, Report
+from napari_scsc.plugin.layers import Snapshot
+from napari_scsc.plugin.parts import Part, PartFailed, run_parts
+from napari_scsc.plugin.requests import LearnRequest, RestoreRequest, bank_fits, join_sources
+from napari_scsc.plugin.restored_parts import PreparedPart, prepare_part
+from napari_scsc.plugin.result_layer import ResultLayer
 from napari_scsc.plugin.script import bank_lines, learn_lines, make_script, restore_lines
 from napari_scsc.plugin.sections.compare_section import CompareSection
-from napari_scsc.plugin.sections.foot import Foot
 from napari_scsc.plugin.sections.learn_section import LearnSection
 from napari_scsc.plugin.sections.restore_section import RestoreSection
-from napari_scsc.plugin.sections.source_section import SourceSection
-from napari_scsc.plugin.wording import say
+from napari_scsc.plugin.sections.run_section import RunSection
+from napari_scsc.plugin.sections.source_section import Sharing, SourceSection
+from napari_scsc.plugin.wording import describe_stage, say
+from napari_scsc.restore.methods import METHODS
 from napari_scsc.run.updates import Finished, NoiseFound, TileLearned
 
 
@@ -41,7 +44,7 @@ class Parts:
     learn: LearnSection
     restore: RestoreSection
     compare: CompareSection
-    foot: Foot
+    run: RunSection
     filters: BankHolder
 
 
@@ -57,29 +60,30 @@ class PreparedTask:
         What it does, for the user.
     axes : Axes
         Those of the data, for the plots.
-    updates : function
-        Runs it.
+    parts : tuple of Part
+        What runs, one after the other.
     finish : function
         Shows how it ended.
     script : str
-        What does the same; a preview has none.
-    result : ResultLayer, optional
-        The layer of a restoration or a preview.
+        What does the same.
+    restored : tuple of PreparedPart
+        What is known of each part of a restoration.
     """
 
     task: Task
     title: str
     axes: Axes
-    updates: StartUpdates
+    parts: tuple[Part, ...]
     finish: Callable[[Outcome], None]
-    script: str = ""
-    result: ResultLayer | None = None
+    script: str
+    restored: tuple[PreparedPart, ...] = field(default=())
 
 
 class TaskRunner(QObject):
     """Prepares the tasks of the dock, runs them, and shows how they go and end.
 
-    It is the ``JobRunner`` of a controller, which decides what runs when.
+    It is the ``JobRunner`` of a controller, which decides what runs when. ``noise_found`` brings
+    the id of a layer and its noise, ``results_changed`` comes when there are other results.
 
     Parameters
     ----------
@@ -88,8 +92,11 @@ class TaskRunner(QObject):
     changed : function
         Called after every change of what the dock is doing.
     parent : QObject
-        The dock: when that goes, the jobs do.
+        The dock: when that goes, the job does.
     """
+
+    noise_found = Signal(str, object)
+    results_changed = Signal()
 
     def __init__(self, parts: Parts, changed: Callable[[], None], parent: QObject) -> None:
         super().__init__(parent)
@@ -97,12 +104,25 @@ class TaskRunner(QObject):
         self.script = ""
         """The lines that do again what was done last."""
         self._earlier_script = ""
-        self.result: ResultLayer | None = None
-        """The restoration or preview that was started last."""
+        self.results: list[ResultLayer] = []
+        """The layers of the restoration that was started last, in the order of its parts."""
+        self._all_results: list[ResultLayer] = []
+        self._running: PreparedTask | None = None
         self._parts = parts
-        self.jobs = JobList(self)
-        self.jobs.reported.connect(self._show_report)
-        self.jobs.ended.connect(self._job_ended)
+        self.job = CurrentJob(self)
+        self.job.reported.connect(self._show_report)
+        self.job.ended.connect(
+            lambda outcome: self.controller.job_ended(outcome.ending, outcome)
+        )
+
+    @property
+    def result(self) -> ResultLayer | None:
+        """The first result of the restoration that was started last."""
+        return self.results[0] if self.results else None
+
+    def result_in(self, layer: Any) -> ResultLayer | None:
+        """The result that a layer shows, if it is one of this session."""
+        return next((r for r in reversed(self._all_results) if r.layer is layer), None)
 
     # --- asking ---------------------------------------------------------------------------------
 
@@ -111,109 +131,111 @@ class TaskRunner(QObject):
         self.controller.ask(Request(Task.LEARN, self._prepare_learning))
 
     def restore(self) -> None:
-        """Denoise or inpaint the first ticked layer, with other filters first if they are wanted.
+        """Denoise or inpaint every ticked layer, with other filters first if they are wanted.
 
-        The layer and the fields are read now, also if filters have to be learned first.
+        The layers and the fields are read now, also if filters have to be learned first.
         """
-        if not self._must_learn_first():
-            self.controller.ask(Request(Task.RESTORE, self._prepare_restoration))
+        requests = self.restore_requests()
+        learning = self._learning_before(requests)
+        if learning is None:
+            self.controller.ask(Request(Task.RESTORE, lambda: self._make_restoration(requests)))
             return
-        request = self._restore_request()
 
         def prepare() -> PreparedTask:
-            return self._make_restoration(replace(request, bank=self._parts.filters.bank))
+            bank = self._parts.filters.bank
+            return self._make_restoration([replace(one, bank=bank) for one in requests])
 
-        learning = Request(Task.LEARN, self._prepare_learning)
-        self.controller.ask(Request(Task.RESTORE, prepare), first=learning)
-
-    def preview(self) -> None:
-        """Denoise or inpaint what is in view, quickly, into a layer of its own."""
-        self.controller.ask(Request(Task.PREVIEW, self._prepare_preview))
-
-    def preview_again(self) -> None:
-        """Make the preview again, if it is still to be seen or being made."""
-        result = self.result
-        if result is None or not result.is_preview or self.controller.refusal(Event.PREVIEW):
-            return
-        is_running = self.jobs.get(Lane.RESTORE) is not None
-        if is_running or (result.layer is not None and result.layer in self._parts.viewer.layers):
-            self.preview()
+        first = Request(Task.LEARN, lambda: self._make_learning(learning))
+        self.controller.ask(Request(Task.RESTORE, prepare), first=first)
 
     def forget(self) -> None:
         """Forget what was done; layers stay."""
-        self.result = None
+        self.results, self._all_results = [], []
         self.script = ""
 
     # --- preparing ------------------------------------------------------------------------------
 
-    def _must_learn_first(self) -> bool:
-        """Whether filters are to be learned as the section Learn asks for, before denoising."""
+    def _learning_before(self, requests: Sequence[RestoreRequest]) -> LearnRequest | None:
+        """The learning that must come first: as Learn is set, or for all layers at once."""
         parts = self._parts
-        if not parts.learn.is_changed or parts.restore.inpaints:
-            return False
-        return not parts.filters.fits(parts.source.first()[1])
+        if requests[0].task != "denoise" or requests[0].bank is not None:
+            return None
+        sources = [one.source for one in requests]
+        if parts.learn.is_changed:
+            return parts.learn.request(sources, parts.filters.bank)
+        if len(requests) == 1 or parts.source.sharing is not Sharing.FILTERS:
+            return None
+        for other in sources[1:]:
+            if other.axes.roles != sources[0].axes.roles:
+                raise UserError(
+                    f"layers that share filters are of one kind, and {sources[0].name} and "
+                    f"{other.name} are not",
+                    remedy="choose 'each by itself'",
+                )
+        method = requests[0].options.get("method", "scsc")
+        known = {k: v for k, v in requests[0].options.items() if k in ("sigma", "seed")}
+        return LearnRequest(tuple(sources), {"model": METHODS[method].model, **known})
 
     def _prepare_learning(self) -> PreparedTask:
         parts = self._parts
-        request = parts.learn.request(parts.source.snapshots(), parts.filters.bank)
+        return self._make_learning(parts.learn.request(parts.source.snapshots(), parts.filters.bank))
+
+    def _make_learning(self, request: LearnRequest) -> PreparedTask:
+        parts = self._parts
         earlier = [] if request.continued is None else parts.filters.lines(parts.viewer.layers)
         lines = [*earlier, *learn_lines(request)]
         return PreparedTask(
             Task.LEARN,
             "Learning",
             request.sources[0].axes,
-            request.updates,
+            (Part(request.updates),),
             lambda outcome: self._finish_learning(request, lines, outcome),
             make_script(lines),
         )
 
-    def _restore_request(self) -> RestoreRequest:
+    def restore_requests(self) -> list[RestoreRequest]:
+        """What the fields ask for with each ticked layer, or with all of them as channels."""
         parts = self._parts
-        layer, source = parts.source.first()
-        threads = preferences.read_preferences().threads
-        seed = parts.learn.seed.value
-        marked = parts.learn.plots.filters.noise_filters
-        return parts.restore.request(layer, source, parts.filters.bank, seed, threads, marked)
-
-    def _prepare_restoration(self) -> PreparedTask:
-        return self._make_restoration(self._restore_request())
-
-    def _make_restoration(self, request: RestoreRequest) -> PreparedTask:
-        parts, wishes = self._parts, preferences.read_preferences()
-        check_memory(request, wishes)
-        earlier = [] if request.bank is None else parts.filters.lines(parts.viewer.layers)
-        script = make_script([*earlier, *restore_lines(request)])
-        result = ResultLayer(request, make_output(request, wishes), script)
-        preview = layers.find_preview(parts.viewer.layers, request.source.layer_id)
-        if preview is not None:
-            parts.viewer.layers.remove(preview)  # it would lie below the result
-        return self._with_layer(result, "Denoising" if request.task == "denoise" else "Filling")
-
-    def _prepare_preview(self) -> PreparedTask:
-        parts = self._parts
-        layer, whole = parts.source.first()
-        region = region_in_view(whole, layer, parts.viewer.dims)
-        request = self._restore_request()
-        source = crop(whole, region, layer.ndim)
-        part = replace(
-            request,
-            source=source,
-            options={**request.options, "quality": "fast"},
-            find_missing=lambda: _cropped(request.find_missing(), region),
+        pairs = [(layer, parts.source.snapshot(layer)) for layer in parts.source.ticked()]
+        if len(pairs) == 1 or parts.source.sharing is not Sharing.CHANNELS:
+            return [self.restore_request(layer, source) for layer, source in pairs]
+        members = tuple(source for _, source in pairs)
+        joined = replace(
+            self.restore_request(pairs[0][0], members[0]), source=join_sources(members)
         )
-        out = np.zeros(source.shape, wrap_image(source.data).dtype)
-        return self._with_layer(ResultLayer(part, out, is_preview=True), "Preview")
+        bank = parts.filters.bank_for(joined.source)
+        find_mask = joined.find_missing
+        return [replace(joined, bank=bank, members=members, find_missing=find_mask)]
 
-    def _with_layer(self, result: ResultLayer, title: str) -> PreparedTask:
-        """A restoration or a preview that is ready to run, and the layer that will show it."""
+    def restore_request(self, layer: Image, source: Snapshot) -> RestoreRequest:
+        """What the fields ask for with a layer."""
+        parts = self._parts
+        return parts.restore.request(
+            layer,
+            source,
+            parts.filters.bank_for(source),
+            parts.learn.seed.value,
+            preferences.read_preferences().threads,
+            parts.learn.plots.filters.noise_filters,
+        )
+
+    def _make_restoration(self, requests: Sequence[RestoreRequest]) -> PreparedTask:
+        parts, wishes = self._parts, preferences.read_preferences()
+        check_memory(requests, wishes)
+        uses_bank = any(one.bank is not None for one in requests)
+        earlier = parts.filters.lines(parts.viewer.layers) if uses_bank else []
+        script = make_script([*earlier, *restore_lines(requests)])
+        learned_from = parts.filters.learned_from
+        restored = tuple(prepare_part(one, wishes, script, learned_from) for one in requests)
+        seconds = [find_cost(one, wishes).seconds for one in requests]
         return PreparedTask(
-            Task.PREVIEW if result.is_preview else Task.RESTORE,
-            title,
-            result.request.source.axes,
-            lambda cancellation: result.request.updates(result.out, cancellation),
-            lambda outcome: self._finish_restoration(result, outcome),
-            result.script,
-            result,
+            Task.RESTORE,
+            "Denoising" if requests[0].task == "denoise" else "Filling",
+            requests[0].source.axes,
+            tuple(Part(p.updates, max(s, 0.01)) for p, s in zip(restored, seconds, strict=True)),
+            self._finish_restoration,
+            script,
+            restored,
         )
 
     # --- running, for the controller ------------------------------------------------------------
@@ -221,60 +243,82 @@ class TaskRunner(QObject):
     def start(self, work: PreparedTask) -> None:
         """Run it in the background."""
         parts = self._parts
-        if work.script:
-            self._earlier_script, self.script = self.script, work.script
-        if work.result is not None:
-            self.result = work.result
+        self._running = work
+        self._earlier_script, self.script = self.script, work.script
+        expected = None
+        if work.restored:
+            self.results = [result for part in work.restored for result in part.results]
+            self._all_results += self.results
             parts.compare.show_result(None)
+            expected = sum(part.seconds for part in work.parts)
         parts.filters.name_axes(work.axes)
-        parts.foot.show_progress(0)
-        parts.foot.say(f"{work.title} ...")
-        self.jobs.start(work.task.lane, work.title, work.updates)
+        parts.run.begin(f"{work.title} ...", expected)
+        self.job.start(work.title, partial(run_parts, work.parts), expected)
 
-    def stop(self, lane: Lane) -> None:
-        """Have the job of a lane stop soon."""
-        job = self.jobs.get(lane)
-        if job is not None:
-            job.cancellation.cancel()
+    def stop(self) -> None:
+        """Have the job stop soon."""
+        if self.job.job is not None:
+            self.job.job.cancellation.cancel()
 
-    def hold(self, lane: Lane, held: bool) -> None:
-        """Hold the job of a lane, or let it go on."""
-        job = self.jobs.get(lane)
-        if job is not None:
-            job.cancellation.hold(held)
+    def hold(self, held: bool) -> None:
+        """Hold the job, or let it go on."""
+        if self.job.job is not None:
+            self.job.job.cancellation.hold(held)
 
     def finish(self, work: PreparedTask, outcome: Outcome) -> None:
         """Show how a job ended; the script of one that failed is not kept."""
-        if outcome.ending is Ending.FAILED and work.script and self.script == work.script:
+        self._parts.run.end()
+        if outcome.ending is Ending.FAILED and self.script == work.script:
             self.script = self._earlier_script
         work.finish(outcome)
+        self._running = None
 
     def fail(self, error: Exception | str) -> None:
         """Say what went wrong."""
         words = error if isinstance(error, str) else say(error)
-        self._parts.foot.say(f"That did not work: {words}")
+        self._parts.run.say(f"That did not work: {words}")
         show_error(f"napari-scsc: {words}")
 
     # --- showing --------------------------------------------------------------------------------
 
-    def _job_ended(self, lane: Lane, outcome: Outcome) -> None:
-        self.controller.job_ended(lane, outcome.ending, outcome)
-
     def _show_report(self, report: Report, seconds_left: float | None) -> None:
-        parts, update = self._parts, report.update
-        parts.foot.show_progress(update.done)
-        more = "" if seconds_left is None else f", about {seconds_left:.0f} s left"
+        parts, newest, work = self._parts, report.newest, self._running
+        assert work is not None
+        update = newest.update
+        stage = describe_stage(update)
+        if len(work.restored) > 1:
+            stage = f"{work.restored[newest.part].name} ({newest.part + 1} of {len(work.parts)}): {stage}"
         if compiling.is_compiling():
-            more = " (compiling, the first time on this machine: some 6 s)"
-        if not self.controller.is_paused:  # what was on its way is shown, but not told
-            parts.foot.say(update.message + more)
-        if isinstance(update, NoiseFound | Finished) and update.noise is not None:
-            parts.restore.show_noise(update.noise)
-            parts.learn.plots.noise.show_noise(update.noise)
+            stage = "compiling, the first time on this machine: some 6 s"
+        parts.run.show(newest.done, stage, seconds_left)
         for sample in report.samples:
             parts.learn.plots.show_update(sample)
-        if report.has_new_values and self.result is not None:
-            self.result.show(parts.viewer)
+        if not work.restored:
+            return
+        part = work.restored[newest.part]
+        if isinstance(update, NoiseFound | Finished) and update.noise is not None:
+            parts.learn.plots.noise.show_noise(update.noise)
+            for source in part.sources:
+                self.noise_found.emit(source.layer_id, update.noise)
+        for number in report.changed:
+            for result in work.restored[number].results:
+                result.show(parts.viewer)
+        if isinstance(update, Finished):
+            self._take_part(part, update)
+        elif isinstance(update, PartFailed):
+            part.error = update.error
+            part.break_off(parts.viewer, None)
+
+    def _take_part(self, part: PreparedPart, finished: Finished) -> None:
+        """Show what became of a part, and keep the filters that it has learned on the way."""
+        parts = self._parts
+        part.take(parts.viewer, finished)
+        if part.request.bank is None and finished.bank is not None:
+            lines = bank_lines(part.request)
+            parts.filters.take_learned(finished.bank, lines, part.sources, is_chosen=False)
+        if parts.restore.residual.value:
+            for result in part.results:
+                parts.compare.maps.show_residual(result)
 
     def _finish_learning(self, request: LearnRequest, lines: list[str], outcome: Outcome) -> None:
         if outcome.bank is not None:
@@ -282,48 +326,76 @@ class TaskRunner(QObject):
             self._parts.filters.take_learned(outcome.bank, noted, request.sources)
         bank = self._parts.filters.bank
         done = f"{bank.n_base if bank else 'no'} base filters in {self._spent}"
-        self._say_how_it_ended(outcome, done, "what was done so far is kept")
+        self._say_how_it_ended(outcome, done, "what was learned so far is kept")
 
-    def _finish_restoration(self, result: ResultLayer, outcome: Outcome) -> None:
-        parts, request = self._parts, result.request
-        learned = outcome.bank if request.bank is None and not result.is_preview else None
-        if learned is not None:
-            lines = _note_if_stopped(bank_lines(request), outcome)
-            parts.filters.take_learned(learned, lines, [request.source])
-        result.finish(parts.viewer, outcome)
-        is_done = outcome.ending is Ending.DONE
-        if is_done and parts.restore.residual.value and not result.is_preview:
-            parts.compare.maps.show_residual(result)
-        last = outcome.last
-        remarks = [say(r) for r in last.remarks] if isinstance(last, Finished) else []
-        done = f"Done in {self._spent}{result.description}"
-        done = "\n".join([done, *(f"Note: {remark}" for remark in remarks)])
-        self._say_how_it_ended(outcome, done, result.description_of_rest)
-        parts.compare.show_result(result)
-        for remark in remarks:
-            show_warning(remark)
+    def _finish_restoration(self, outcome: Outcome) -> None:
+        work, parts = self._running, self._parts
+        assert work is not None
+        for part in work.restored:
+            if not part.is_done and part.error is None:
+                part.break_off(parts.viewer, outcome.bank)
+        begun = [part for part in work.restored if not part.is_done and part.is_begun]
+        if begun and begun[0].request.bank is None and outcome.bank is not None:
+            lines = _note_if_stopped(bank_lines(begun[0].request), outcome)
+            parts.filters.take_learned(outcome.bank, lines, begun[0].sources, is_chosen=False)
+        self._say_how_it_ended(outcome, self._describe_results(work), _describe_kept(work))
+        parts.compare.show_result(self.result)
+        self.results_changed.emit()
+        for remark in _remarks_of(work):
+            show_warning(f"napari-scsc: {remark}")
+
+    def _describe_results(self, work: PreparedTask) -> str:
+        """What was made, what was not, and what should be known of it."""
+        shown = [r for r in self.results if r.is_shown(self._parts.viewer)]
+        done = [part for part in work.restored if part.is_done]
+        lines = [f"Done in {self._spent}"]
+        if len(work.restored) > 1:
+            lines[0] += f": {len(done)} of {len(work.restored)} layers"
+        elif shown:
+            assert shown[0].layer is not None
+            lines[0] += f": layer '{_shorten(shown[0].layer.name)}'"
+        if done and len(shown) < len(self.results) - len(work.restored) + len(done):
+            lines[0] += "; what was removed meanwhile is not shown"
+        failures = [part for part in work.restored if part.error is not None]
+        lines += [f"{part.name}: {say(part.error)}" for part in failures if part.error]
+        lines += [f"Note: {remark}" for remark in _remarks_of(work)]
+        return "\n".join(lines)
 
     @property
     def _spent(self) -> str:
-        return f"{self.jobs.seconds_spent:.1f} s"
+        return f"{self.job.seconds_spent:.1f} s"
 
     def _say_how_it_ended(self, outcome: Outcome, done: str, kept: str) -> None:
         """Say what was done, or what is kept of it."""
-        foot = self._parts.foot
-        if not self.controller.is_busy:
-            foot.show_progress(None)
         if outcome.error is not None:
             self.fail(outcome.error)
         else:
-            foot.say(f"Stopped; {kept}" if outcome.ending is Ending.STOPPED else done)
+            stopped = outcome.ending is Ending.STOPPED
+            self._parts.run.say(f"Stopped; {kept}" if stopped else done)
 
 
-def _cropped(missing: Array | None, region: Region) -> Array | None:
-    return None if missing is None else missing[region]
+def _describe_kept(work: PreparedTask) -> str:
+    """What there is of a restoration that was stopped."""
+    done = sum(part.is_done for part in work.restored)
+    begun = [part.results[0].kept for part in work.restored if not part.is_done and part.is_begun]
+    words = [f"{done} of {len(work.restored)} layers are done"] if done else []
+    return "; ".join([*words, *begun[:1]]) or "nothing was begun"
+
+
+def _remarks_of(work: PreparedTask) -> list[str]:
+    """What the user should know of the results, each thing once."""
+    remarks: list[Message] = [remark for part in work.restored for remark in part.remarks]
+    return list(dict.fromkeys(map(say, remarks)))
 
 
 def _note_if_stopped(lines: list[str], outcome: Outcome) -> list[str]:
     """The lines of a script that learned filters, with a word if they were not let to the end."""
-    if outcome.ending is Ending.DONE or not isinstance(outcome.last, TileLearned):
+    last = None if outcome.newest is None else outcome.newest.update
+    if outcome.ending is Ending.DONE or not isinstance(last, TileLearned):
         return lines
-    return [f"# In the dock it was stopped: {outcome.last.message}.", *lines]
+    return [f"# In the dock it was stopped: {last.message}.", *lines]
+
+
+def _shorten(name: str) -> str:
+    """A name of which a long middle is left out: a line of the dock has no more room."""
+    return name if len(name) <= 34 else f"{name[:16]}…{name[-17:]}"

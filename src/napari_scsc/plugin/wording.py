@@ -6,9 +6,20 @@ import math
 
 from napari_scsc.errors import Message, Remedy, message_of
 from napari_scsc.noise.model import Noise
+from napari_scsc.plugin.parts import PartFailed
+from napari_scsc.restore.bank_fit import BankFit
+from napari_scsc.run.updates import (
+    BlocksDone,
+    Finished,
+    FirstLook,
+    NoiseFound,
+    RegionRestored,
+    RestoreUpdate,
+    TileLearned,
+)
 
 ARGUMENTS = {
-    "axes": "what is said under 'axes'",
+    "axes": "what is said of the axes",
     "ball": "the ball",
     "bank": "the filter bank",
     "beta": "the sparsity",
@@ -44,26 +55,26 @@ REMEDIES = {
     Remedy.CHOOSE_SCSC_MODEL: "choose the model 'convolutional (SCSC)'",
     Remedy.CLUSTER_MEMORY: "close what needs memory, and start it again",
     Remedy.DENOISE_FOR_ERROR: "choose the task Denoise and the method 'scsc'",
-    Remedy.DROP_AXIS: "set it to 'separate', or choose another kind",
-    Remedy.FILL_MISSING: "choose the task Inpaint; to take noise out as well, type its level into "
+    Remedy.DROP_AXIS: "set it to 'each by itself', or choose another kind",
+    Remedy.FILL_MISSING: "choose the task 'Fill holes'; to take noise out as well, type its level into "
     "'noise'",
     Remedy.FILL_OUTLIERS: "'outliers: fill', under advanced, replaces them",
     Remedy.GIVE_SIGMA: "type the noise level into 'noise' if you know it",
     Remedy.INVERT_MASK: "if the mask covers what is known, invert it",
     Remedy.LEARN_WITH_CHECKPOINT: "learn again",
-    Remedy.MARK_INFINITE: "cover them with a Labels layer, choose the task Inpaint and that layer "
+    Remedy.MARK_INFINITE: "cover them with a Labels layer, choose the task 'Fill holes' and that layer "
     "as the mask",
     Remedy.MARK_MISSING: "choose a Labels or Shapes layer as the mask, or if one is chosen, draw "
     "on it; to take noise out of a complete image, choose the task Denoise",
-    Remedy.NAME_AXES: "unfold 'axes' and say what each of them is",
-    Remedy.NAME_ONE_SAMPLE_AXIS: "set one of them to 'separate' or 'span'",
+    Remedy.NAME_AXES: "unfold the line below the image and say what each axis is",
+    Remedy.NAME_ONE_SAMPLE_AXIS: "set one of them to 'each by itself' or 'joined'",
     Remedy.NAME_OUTPUT: "name a folder for large results in the preferences",
     Remedy.RESTORE_TOGETHER: "with the kind video or stack it is filled from its neighbours",
     Remedy.RESUME: "remove it, and start again",
     Remedy.RESUME_WITH_SAME_ARGUMENTS: "remove it, and start again",
     Remedy.RUN_AGAIN: "start it again",
     Remedy.SAY_KEY: "open the one that is meant by itself",
-    Remedy.SAY_KIND_OR_AXES: "choose a kind, or unfold 'axes' and say it for each of them",
+    Remedy.SAY_KIND_OR_AXES: "unfold the line below the image, and choose a kind or say it for each axis",
 }
 """What a user of the dock can do about something that is wrong."""
 
@@ -74,10 +85,55 @@ def say(said: Message | BaseException) -> str:
     return message.render(ARGUMENTS, REMEDIES)
 
 
+def describe_stage(update: RestoreUpdate | PartFailed) -> str:
+    """What a job is doing, in a few words."""
+    match update:
+        case NoiseFound():
+            return f"noise {update.noise.sigma:.3g} found" if update.noise.sigma else "no noise"
+        case FirstLook():
+            return "learning filters"
+        case TileLearned():
+            return f"learning filters, tile {update.number} of {update.total}"
+        case RegionRestored() if update.total > 1:
+            return f"restoring, tile {update.number} of {update.total}"
+        case RegionRestored() | BlocksDone():
+            return "restoring"
+        case PartFailed():
+            return "failed"
+        case Finished():
+            return "done"
+
+
+def describe_fit(fit: BankFit) -> tuple[str, str]:
+    """Whether filters fit an image, in a line, and the figures behind it."""
+    words = f"These filters fit the image: {fit.verdict}" if fit.verdict != "fits" else ""
+    weights = "not known" if fit.distance_of_weights is None else f"{fit.distance_of_weights:.2f}"
+    details = (
+        f"outside the span of the filters: {fit.energy_outside:.1%} of the structure\n"
+        f"distance of the weights from the mean of the filters: {weights}\n"
+        f"objective a noise level: {fit.objective_per_noise_level:.2f}"
+    )
+    return words or "The filters fit this image", details
+
+
+def summarize_noise(noise: Noise) -> str:
+    """What was found of a noise, in a few words."""
+    words = [f"found {noise.sigma:.3g}"]
+    if noise.depends_on_signal:
+        words.append("grows with brightness")
+    if noise.lags or noise.rows or noise.columns or noise.frames or noise.shared:
+        words.append("shared by neighbours" if noise.lags else "with stripes or steps")
+    parts = noise.joint or noise.samples
+    if parts:
+        levels = [part.sigma for part in parts]
+        words.append(f"{min(levels):.3g} to {max(levels):.3g}")
+    return ", ".join(words) + ("" if noise.sure else "; not sure: type it in if you know it")
+
+
 def describe_noise(noise: Noise) -> str:
     """What was found of a noise, in a line."""
     mean = "mean " if noise.depends_on_signal else ""
-    words = [f"noise found: {mean}{noise.sigma:.4g}"]
+    words = [f"found: {mean}{noise.sigma:.4g}"]
     if noise.depends_on_signal:
         words.append(f"grows with brightness (gain {noise.gain:.3g}")
         if math.isfinite(noise.photons):

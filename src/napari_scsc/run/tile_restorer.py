@@ -150,7 +150,7 @@ def restore_in_memory(
                 done = LEARNING_SHARE + (1 - LEARNING_SHARE) * (number + share) / total
                 if share < 1:  # a glimpse, without its neighbours
                     values = restorer.to_image(samples, index, tile.region, estimate)
-                    yield RegionRestored(region, values, number + 1, total, done)
+                    yield RegionRestored(region, values, number + 1, total, done, is_final=False)
             assert estimate is not None
             inside = (slice(None), *tile.region)
             blend.add(Tile(inside, (np.ones(n_rows), *tile.ramps)), estimate)

@@ -82,7 +82,7 @@ class RegionRestored:
     """A region of the image has new values, as the image has them.
 
     A tile is reported after each pass over it, so that a region can come several times; the last
-    time it has the values of the result.
+    time it has the values of the result, and ``is_final`` says so.
     """
 
     region: Region
@@ -90,6 +90,7 @@ class RegionRestored:
     number: int
     total: int
     done: float
+    is_final: bool = True
 
     @property
     def message(self) -> str:

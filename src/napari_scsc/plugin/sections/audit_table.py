@@ -59,7 +59,12 @@ class AuditTable(Section):
     def follow_layers(self) -> None:
         """Read again which layers fit."""
         self._chosen.reset()
-        show_field(self.regions, len(self._fitting()) > 1)
+        show_field(self.regions, self.has_choices)
+
+    @property
+    def has_choices(self) -> bool:
+        """Whether a layer fits."""
+        return len(self._fitting()) > 1
 
     @property
     def busy(self) -> bool:
@@ -110,7 +115,7 @@ class AuditTable(Section):
         """Labels layers of the shape of the denoised image; before them, none."""
         shown = self._shown
         is_there = shown is not None and shown.layer is not None and shown.noise is not None
-        if shown is None or not is_there or shown.is_preview or shown.request.task != "denoise":
+        if shown is None or not is_there or shown.request.task != "denoise":
             return [NO_LAYER]
         shape = shown.request.source.shape
         plane = shape[:-1] if shown.request.source.looks["rgb"] else shape

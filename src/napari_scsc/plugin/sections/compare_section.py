@@ -2,74 +2,117 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from magicgui.widgets import ComboBox
 from napari.layers import Image
+from qtpy.QtWidgets import QCheckBox
 
 from napari_scsc.data import measures
 from napari_scsc.data.image import wrap_image
-from napari_scsc.plugin import layers
 from napari_scsc.plugin.jobs import Background
+from napari_scsc.plugin.original_view import OriginalView
 from napari_scsc.plugin.result_layer import ResultLayer
 from napari_scsc.plugin.sections.audit_table import AuditTable
-from napari_scsc.plugin.sections.form_widgets import LayerChoice, Section, make_label
+from napari_scsc.plugin.sections.form_widgets import (
+    LayerChoice,
+    Section,
+    make_label,
+    make_row,
+)
 from napari_scsc.plugin.sections.map_switches import MapSwitches
 from napari_scsc.plugin.sections.restore_section import NO_LAYER
+from napari_scsc.plugin.wipe import Wipe
+from napari_scsc.plugin.wording import describe_fit
 
 KEY = "Shift-O"
 
 
 class CompareSection(Section):
-    """All about the result that was made last."""
+    """All about a result: the one that was made last, or that is active in napari."""
 
     def __init__(self, viewer: Any) -> None:
         super().__init__()
         self._viewer = viewer
         self._shown: ResultLayer | None = None
-        self._held: list[tuple[Any, bool]] = []  # layers, and whether they were visible
+        self._original = OriginalView(viewer)
         self.reference = ComboBox(
             label="reference",
             choices=self._images,
             tooltip="A clean version of the same data: PSNR and SSIM of the result against it; "
-            "the higher, the closer",
+            "the higher, the closer. One of another range is scaled to the result first",
         )
         self._chosen = LayerChoice(self.reference, viewer)
         self.reference.changed.connect(lambda _value: self.compare())
         self._scores = make_label()
         self._scores.hide()
+        self._fit = make_label()
+        self._fit.hide()
         self.hold = self.make_button(
-            "Hold to see the original", f"The results are hidden while you hold it, or {KEY}"
+            "Original", f"The original alone is shown while you hold this, or {KEY}"
         )
         self.hold.pressed.connect(lambda: self.show_original(True))
         self.hold.released.connect(lambda: self.show_original(False))
+        self.wipe = Wipe(viewer, self)
+        self.wipe_switch = QCheckBox("wipe")
+        self.wipe_switch.setToolTip("Before on the left, after on the right; drag the line")
+        self.wipe_switch.toggled.connect(
+            lambda is_on: self.attempt(lambda: self._switch_wipe(bool(is_on)))
+        )
         self.maps = MapSwitches(viewer)
         self.audit = AuditTable(viewer)
         self._measuring = Background(self)
         for part in (self._measuring, self.maps, self.audit):
             part.failed.connect(self.failed)
-        self.fill(self.hold, self.maps, self.reference, self._scores, self.audit)
+        self.advanced = (self.reference, self.audit)
+        """What most people leave alone; the dock folds it away."""
+        self.fill(
+            make_row(self.hold, self.wipe_switch),
+            make_row(*self.maps.switches.values()),
+            self._scores,
+            self._fit,
+        )
         self.show_result(None)
 
     def show_result(self, restored: ResultLayer | None) -> None:
         """Be about that result from now on."""
+        if restored is not self._shown:
+            self.wipe_switch.setChecked(False)
         self._shown = restored
-        self.hold.setEnabled(self._result() is not None)
         self.maps.show_result(restored)
         self.audit.show_result(restored)
+        self._show_what_there_is()
         self.compare()
 
     def reset_choices(self) -> None:
         """Read the layers that may be references again."""
         self._chosen.reset()
-        self.hold.setEnabled(self._result() is not None)
         self.maps.follow_layers()
         self.audit.follow_layers()
+        self._show_what_there_is()
+
+    def _show_what_there_is(self) -> None:
+        result = self._result()
+        self.setVisible(result is not None)
+        if result is None:
+            self.wipe_switch.setChecked(False)
+        fit = None if self._shown is None else self._shown.fit
+        self._fit.setVisible(fit is not None)
+        if fit is not None:
+            words, details = describe_fit(fit)
+            self._fit.setText(words)
+            self._fit.setToolTip(details)
 
     @property
     def scores(self) -> str:
         """PSNR and SSIM, if a reference says so."""
         return str(self._scores.text())
+
+    @property
+    def fit(self) -> str:
+        """What is said of the filters, if they were learned from other images."""
+        return str(self._fit.text()) if self._shown and self._shown.fit else ""
 
     @property
     def busy(self) -> bool:
@@ -84,32 +127,30 @@ class CompareSection(Section):
         result = self._result()
         if result is None or name in (None, NO_LAYER) or name not in self._viewer.layers:
             return
-        if self._shown is not None and self._shown.is_preview:  # a part of the image only
-            return
-        pair = (result.data, self._viewer.layers[name].data)
-
-        def measure() -> str:
-            a, b = (wrap_image(data).whole() for data in pair)
-            try:
-                return f"PSNR {measures.psnr(a, b):.2f} dB, SSIM {measures.ssim(a, b):.3f}"
-            except ValueError as error:  # not of one shape: nothing to be alarmed about
-                return str(error)
-
-        self._measuring.run(measure, self._say)
+        self._measuring.run(_measure(result.data, self._viewer.layers[name].data), self._say)
 
     def show_original(self, shown: bool) -> None:
-        """Show the original and none of its results, or all as it was before."""
-        if not shown:
-            for layer, visible in self._held:
-                layer.visible = visible
-            self._held = []
-        elif not self._held and self._shown is not None and self._result() is not None:
-            source = self._shown.request.source.layer_id
-            for layer in self._viewer.layers:
-                is_source = str(layer.unique_id) == source
-                if is_source or layers.source_of(layer) == source:
-                    self._held.append((layer, layer.visible))
-                    layer.visible = is_source
+        """Show the original alone, or all as it was before."""
+        if self._shown is not None and (not shown or self._result() is not None):
+            self._original.show(self._shown.request.source.layer_id, shown)
+
+    def close_views(self) -> None:
+        """Leave the layers as they are without the dock."""
+        self._original.show("", False)
+        self.wipe_switch.setChecked(False)
+        self.wipe.close()
+
+    def _switch_wipe(self, is_on: bool) -> None:
+        result = self._result()
+        if is_on and result is not None and self._shown is not None:
+            try:
+                self.wipe.set_pair(self._shown.request.source, result)
+                self.wipe.switch(True)
+            except Exception:
+                self.wipe_switch.setChecked(False)
+                raise
+        else:
+            self.wipe.switch(False)
 
     def _result(self) -> Image | None:
         """The layer of the result, if it is still there."""
@@ -122,3 +163,18 @@ class CompareSection(Section):
     def _say(self, text: str) -> None:
         self._scores.setText(text)
         self._scores.setVisible(bool(text))
+
+
+def _measure(result: Any, reference: Any) -> Callable[[], str]:
+    """What measures a result against a reference, and tells it in words."""
+
+    def measure() -> str:
+        a, b = (wrap_image(data).whole() for data in (result, reference))
+        try:
+            scaled, is_scaled = measures.match_range(a, b)
+            note = " (after scaling the reference)" if is_scaled else ""
+            return f"PSNR {measures.psnr(a, scaled):.2f} dB, SSIM {measures.ssim(a, scaled):.3f}{note}"
+        except ValueError as error:  # not of one shape: nothing to be alarmed about
+            return str(error)
+
+    return measure

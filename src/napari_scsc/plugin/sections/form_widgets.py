@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from magicgui.widgets import CheckBox, ComboBox, FloatSpinBox
-from qtpy.QtCore import QObject, Qt, Signal
+from magicgui.widgets import CheckBox, ComboBox, FloatSlider
+from qtpy.QtCore import QEvent, QObject, Qt, Signal
+from qtpy.QtGui import QValidator
 from qtpy.QtWidgets import (
+    QAbstractSlider,
     QAbstractSpinBox,
+    QApplication,
+    QBoxLayout,
     QButtonGroup,
     QComboBox,
+    QDoubleSpinBox,
     QFormLayout,
     QHBoxLayout,
     QLabel,
     QPushButton,
     QRadioButton,
+    QScrollBar,
     QSizePolicy,
     QSlider,
+    QTabBar,
     QToolButton,
     QVBoxLayout,
     QWidget,
@@ -52,25 +61,44 @@ class Section(QWidget):
         stack(self, *parts)
 
 
+class TextButton(QToolButton):
+    """A button without a frame, in the font of labels: napari's themes give it none."""
+
+    def __init__(self, text: str = "") -> None:
+        super().__init__()
+        self._label = QLabel(self)
+        self._label.hide()
+        self.setText(text)
+        self.setAutoRaise(True)
+
+    def changeEvent(self, event: Any) -> None:
+        """Follow the theme, and the size of its font."""
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.StyleChange:
+            self._take_font()
+
+    def showEvent(self, event: Any) -> None:
+        """Take the font of the window that it has come into."""
+        self._take_font()
+        super().showEvent(event)
+
+    def _take_font(self) -> None:
+        self._label.ensurePolished()
+        if self.font() != self._label.font():
+            self.setFont(self._label.font())
+
+
 class Fold(QWidget):
-    """A title that folds and unfolds what is below it.
+    """A title that folds and unfolds what is below it."""
 
-    A ``section`` has a bold title and begins unfolded; one that ``grows`` takes spare room.
-    """
-
-    def __init__(self, title: str, *parts: Any, section: bool = False, grows: bool = False) -> None:
+    def __init__(self, title: str, *parts: Any) -> None:
         super().__init__()
         self._title = title
-        self._grows = grows
-        self.head = QToolButton()
-        self.head.setAutoRaise(True)
+        self.head = TextButton()
         self.head.setCheckable(True)
         self.head.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly)
         self.head.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
         self.head.setMinimumWidth(1)  # a long title must not widen the dock
-        font = self.head.font()
-        font.setBold(section)
-        self.head.setFont(font)
         self.inside = QWidget()
         stack(self.inside, *parts)
         column = QVBoxLayout(self)
@@ -82,8 +110,7 @@ class Fold(QWidget):
         column.addLayout(line)
         column.addWidget(self.inside)
         self.head.toggled.connect(self._toggled)
-        self.head.setChecked(section)
-        self._toggled(section)
+        self._toggled(False)
 
     @property
     def title(self) -> str:
@@ -97,23 +124,102 @@ class Fold(QWidget):
 
     def _toggled(self, unfolded: bool) -> None:
         self.inside.setVisible(unfolded)
-        height = (
-            QSizePolicy.Policy.Expanding if unfolded and self._grows else QSizePolicy.Policy.Maximum
-        )
-        self.setSizePolicy(QSizePolicy.Policy.Preferred, height)
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
         self.head.setText(f"{'▾' if unfolded else '▸'} {self._title}")
         self.head.setToolTip(self._title)
         self.head.setAccessibleName(f"{self._title}, {'unfolded' if unfolded else 'folded'}")
 
 
-def make_number_field(name: str, most: float, at_zero: str, tip: str) -> FloatSpinBox:
-    """A field for a positive number of any size; at zero it says what that means."""
-    field = FloatSpinBox(label=name, min=0, max=most, tooltip=tip)
-    box: Any = field.native
-    box.setDecimals(6)
-    box.setStepType(QAbstractSpinBox.StepType.AdaptiveDecimalStepType)
-    box.setSpecialValueText(at_zero)
-    return field
+class NumberField(QObject):
+    """A field for a positive number of any size; at zero it says what that means.
+
+    Used as a field of magicgui is, which has none that takes a comma for a point and steps in
+    proportion.
+
+    Parameters
+    ----------
+    label : str
+        What it is.
+    most : float
+        The largest number.
+    at_zero : str
+        What zero means.
+    tooltip : str
+        What it is good for.
+    """
+
+    changed = Signal(float)
+
+    def __init__(self, label: str, most: float, at_zero: str, tooltip: str) -> None:
+        super().__init__()
+        self.label, self.tooltip = label, tooltip
+        self.native = _NumberBox(most)
+        self.native.setSpecialValueText(at_zero)
+        self.native.setToolTip(tooltip)
+        self.native.valueChanged.connect(self.changed)
+
+    @property
+    def value(self) -> float:
+        """The number."""
+        return float(self.native.value())
+
+    @value.setter
+    def value(self, value: float) -> None:
+        self.native.setValue(value)
+
+    def set_typical(self, value: float | None) -> None:
+        """The number that a step up from zero leads to; steps are a tenth of it."""
+        self.native.typical = value
+
+    def set_text_at_zero(self, text: str) -> None:
+        """What zero means from now on."""
+        self.native.setSpecialValueText(text)
+
+
+class _NumberBox(QDoubleSpinBox):
+    """Takes 12,5 for 12.5, and steps by a tenth of what is typical, or of the number itself."""
+
+    def __init__(self, most: float) -> None:
+        super().__init__()
+        self.typical: float | None = None
+        self.setDecimals(9)
+        self.setRange(0, most)
+        self.setKeyboardTracking(False)
+
+    def validate(self, text: str | None, position: int) -> tuple[Any, str, int]:
+        """Whether the text is a number, or may become one."""
+        text = text or ""
+        if text == self.specialValueText():
+            return QValidator.State.Acceptable, text, position
+        if re.fullmatch(r"\s*\d*([.,]\d*)?([eE][-+]?\d*)?\s*", text) is None:
+            return QValidator.State.Invalid, text, position
+        try:
+            value = float(text.replace(",", "."))
+        except ValueError:  # not yet
+            return QValidator.State.Intermediate, text, position
+        fits = value <= self.maximum()
+        state = QValidator.State.Acceptable if fits else QValidator.State.Intermediate
+        return state, text, position
+
+    def valueFromText(self, text: str | None) -> float:
+        """The number that was typed."""
+        try:
+            return float((text or "").replace(",", "."))
+        except ValueError:
+            return 0.0
+
+    def textFromValue(self, value: float) -> str:
+        """No more digits than mean something."""
+        return f"{value:.6g}"
+
+    def stepBy(self, steps: int) -> None:
+        """From zero to what is typical first, then in tenths."""
+        value = self.value()
+        if value == 0:
+            self.setValue((self.typical or 1.0) if steps > 0 else 0.0)
+            return
+        unit = self.typical or 10.0 ** math.floor(math.log10(value))
+        self.setValue(max(0.0, round(value + steps * unit / 10, 12)))
 
 
 class RadioField(QObject):
@@ -129,11 +235,15 @@ class RadioField(QObject):
         The choices, the first one chosen at first, and what is to be said of each.
     tooltip : str
         What it is good for.
+    in_a_row : bool
+        Whether they stand side by side.
     """
 
     changed = Signal(str)
 
-    def __init__(self, label: str, sentences: Mapping[str, str], tooltip: str) -> None:
+    def __init__(
+        self, label: str, sentences: Mapping[str, str], tooltip: str, in_a_row: bool = False
+    ) -> None:
         super().__init__()
         self.label, self.tooltip, self.choices = label, tooltip, tuple(sentences)
         self.native = QWidget()
@@ -141,15 +251,17 @@ class RadioField(QObject):
         self._sentences = sentences
         self._buttons = {name: QRadioButton(name) for name in sentences}
         self._group = QButtonGroup(self.native)
-        column = QVBoxLayout(self.native)
+        column: QBoxLayout = QHBoxLayout() if in_a_row else QVBoxLayout()
+        self.native.setLayout(column)
         column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(4)
+        column.setSpacing(12 if in_a_row else 4)
         for name, button in self._buttons.items():
             button.setToolTip(sentences[name])
             button.setAccessibleDescription(sentences[name])
             button.toggled.connect(self._toggled)
             self._group.addButton(button)
             column.addWidget(button)
+        column.addStretch()
         self.value = self.choices[0]
 
     @property
@@ -172,13 +284,23 @@ class RadioField(QObject):
 class LayerChoice:
     """Keeps a box of layer names on the layer that was chosen, whatever it is called by now."""
 
-    def __init__(self, box: Any, viewer: Any) -> None:
+    def __init__(self, box: Any, viewer: Any, takes_the_only_one: bool = False) -> None:
         self._box, self._viewer = box, viewer
+        self._takes_the_only_one = takes_the_only_one
         self._chosen: Any = None
+        self._refused: Any = None  # the only one, which the user did not want
         box.changed.connect(self._remember)
 
     def reset(self) -> None:
-        """Read the names again."""
+        """Read the names again; where there is only one, it may be taken."""
+        self._reset()
+        names = list(self._box.choices)[1:]
+        if self._takes_the_only_one and self._chosen is None and len(names) == 1:
+            only = self._viewer.layers[names[0]]
+            if only is not self._refused:
+                self._box.value = names[0]
+
+    def _reset(self) -> None:
         chosen = self._chosen
         is_open = chosen is not None and chosen in self._viewer.layers
         with self._box.changed.blocked():
@@ -189,15 +311,44 @@ class LayerChoice:
             self._box.changed.emit(self._box.value)
 
     def _remember(self, name: Any) -> None:
+        before = self._chosen
         self._chosen = next((x for x in self._viewer.layers if x.name == name), None)
+        if self._chosen is None and before in self._viewer.layers:
+            self._refused = before
 
 
 def make_label(text: str = "") -> QLabel:
     """Text that wraps."""
     made = QLabel(text)
     made.setWordWrap(True)
+    made.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
     made.setMinimumWidth(240)  # else room is kept for the many lines of a narrower one
     return made
+
+
+class WheelGuard(QObject):
+    """Leaves the wheel to the page, unless the field under it was clicked or tabbed to first."""
+
+    def guard(self, page: QWidget) -> None:
+        """Guard all fields of a page."""
+        for kind in (QComboBox, QAbstractSpinBox, QAbstractSlider, QTabBar):
+            for field in page.findChildren(kind):
+                if not isinstance(field, QScrollBar):
+                    field.installEventFilter(self)
+                    if field.focusPolicy() == Qt.FocusPolicy.WheelFocus:
+                        field.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+
+    def eventFilter(self, watched: Any, event: Any) -> bool:
+        """Turn wheel events away from fields that have no focus."""
+        if event.type() == QEvent.Type.Wheel and not _has_focus(watched):
+            event.ignore()
+            return True
+        return bool(super().eventFilter(watched, event))
+
+
+def _has_focus(widget: QWidget) -> bool:
+    focused = QApplication.focusWidget()
+    return focused is not None and (focused is widget or widget.isAncestorOf(focused))
 
 
 def make_row(*widgets: QWidget) -> QWidget:
@@ -229,6 +380,8 @@ def stack(box: QWidget, *parts: Any) -> None:
             part.native.setMinimumContentsLength(8)
         if isinstance(part, QWidget):
             form.addRow(part)
+        elif isinstance(part, tuple):  # a label and its widget
+            form.addRow(*part)
         elif isinstance(part, CheckBox):  # which says itself what it is
             form.addRow(part.native)
         else:
@@ -252,3 +405,16 @@ def allow(button: QPushButton, tip: str, refusal: str) -> None:
     """Let a button be pressed, with a tip, unless there is a refusal: then that is its tip."""
     button.setEnabled(not refusal)
     button.setToolTip(refusal or tip)
+
+
+def set_slider_steps(field: FloatSlider, arrow: float, page: float) -> None:
+    """How far the arrow keys, and PageUp or a click beside the handle, move a slider.
+
+    magicgui's slider counts in whole numbers of its own, and the number beside it steps by 1.
+    """
+    for slider in field.native.findChildren(QSlider):
+        unit = slider.maximum() / field.max
+        slider.setSingleStep(round(arrow * unit))
+        slider.setPageStep(round(page * unit))
+    for box in field.native.findChildren(QDoubleSpinBox):
+        box.setSingleStep(arrow)

@@ -13,11 +13,11 @@ from napari_scsc.plugin.plots import Plots
 from napari_scsc.plugin.requests import LearnRequest
 from napari_scsc.plugin.sections.form_widgets import (
     Fold,
+    NumberField,
     RadioField,
     Section,
     allow,
     make_label,
-    make_number_field,
     make_row,
 )
 
@@ -33,7 +33,7 @@ _FIELDS_OF_SCSC = ("n_filters", "sparsity", "ball")
 _FIELDS_THAT_COUNT = ("effort", "n_base", "filter_size", "passes", "go_on", *_FIELDS_OF_SCSC)
 _SENTENCES = {
     SCSC: "A few filters that slide over the image, and that each tile mixes into many of its own.",
-    PATCHES: "The patterns that patches have most in common. In a second: 'Learn and denoise' "
+    PATCHES: "The patterns that patches have most in common. In a second: 'Denoise' "
     "learns these by itself.",
 }
 
@@ -52,7 +52,7 @@ class LearnSection(Section):
             value="balanced",
             tooltip="How much of the layers Learn looks at: "
             + ", ".join(f"{name} {n} tiles" for name, n in _TILES.items())
-            + ". 'Learn and denoise' takes what is enough, unless you change this",
+            + ". 'Denoise' takes what is enough, unless you change this",
         )
         self.model = RadioField(
             "model",
@@ -62,7 +62,7 @@ class LearnSection(Section):
         self.n_base = _count_field("base filters", 1000, "How many base filters to learn (R)")
         self.filter_size = _count_field("filter size", 64, "Pixels along a side of a filter")
         self.n_filters = _count_field("filters", 1000, "How many filters each sample mixes (K)")
-        self.sparsity = make_number_field(
+        self.sparsity = NumberField(
             "sparsity",
             100,
             "auto",
@@ -83,7 +83,7 @@ class LearnSection(Section):
             label="seed", min=0, max=2**31 - 1, tooltip="The same seed gives the same result"
         )
         self.go_on = CheckBox(
-            text="continue the filters that are there",
+            text="go on from these filters",
             tooltip="Add the ticked layers to what was learned before, with the same model, "
             "instead of starting anew",
         )
@@ -151,9 +151,13 @@ class LearnSection(Section):
             if name not in unused
         )
 
-    def show_refusal(self, refusal: str) -> None:
-        """Let the button be pressed, or say why it cannot be."""
-        allow(self.start, "Learn base filters (B) from the ticked layers", refusal)
+    def show_state(self, refusal: str, is_learning: bool) -> None:
+        """Let the button be pressed, or say why it cannot be; while it learns, it stops."""
+        self.start.setText("Stop learning" if is_learning else "Learn")
+        tip = "Stop; what was learned so far stays"
+        if not is_learning:
+            tip = "Learn base filters (B) from the ticked layers"
+        allow(self.start, tip, "" if is_learning else refusal)
 
     def show_bank(self, bank: FilterBank | None) -> None:
         """Say which filters there are to restore with; None: they have to be learned first."""

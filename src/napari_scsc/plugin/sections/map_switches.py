@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 from napari.layers import Image
-from qtpy.QtWidgets import QPushButton
+from qtpy.QtWidgets import QCheckBox
 
 from napari_scsc._types import Array
 from napari_scsc.data.image import wrap_image
 from napari_scsc.plugin import layers
 from napari_scsc.plugin.jobs import Background
 from napari_scsc.plugin.result_layer import ResultLayer
-from napari_scsc.plugin.sections.form_widgets import Section, allow, make_row
+from napari_scsc.plugin.sections.form_widgets import Section
 
 _TIPS = {
     "residual": "Show what was taken away, as a layer of its own",
@@ -40,15 +40,15 @@ class MapSwitches(Section):
         self._made: dict[str, Image] = {}
         self._subtracting = Background(self)
         self._subtracting.failed.connect(self.failed)
-        self.buttons = {name: self._make_switch(name) for name in _TIPS}
-        self.fill(make_row(*self.buttons.values()))
+        self.switches = {name: self._make_switch(name) for name in _TIPS}
+        """A check box for each, which Compare puts into its row."""
         self.show_result(None)
 
-    def _make_switch(self, name: str) -> QPushButton:
-        button = self.make_button(name.capitalize(), _TIPS[name])
-        button.setCheckable(True)
-        button.clicked.connect(lambda is_on: self.attempt(lambda: self.switch(name, bool(is_on))))
-        return button
+    def _make_switch(self, name: str) -> QCheckBox:
+        box = QCheckBox(name)
+        box.setToolTip(_TIPS[name])
+        box.clicked.connect(lambda is_on: self.attempt(lambda: self.switch(name, bool(is_on))))
+        return box
 
     def show_result(self, restored: ResultLayer | None) -> None:
         """Be about that result from now on."""
@@ -59,10 +59,12 @@ class MapSwitches(Section):
 
     def follow_layers(self) -> None:
         """Show which layers are still there, and which there could be."""
-        for name, button in self.buttons.items():
+        for name, box in self.switches.items():
             made = self._made.get(name)
-            button.setChecked(made is not None and made in self._viewer.layers)
-            allow(button, _TIPS[name], self._refusal(name))
+            box.setChecked(made is not None and made in self._viewer.layers)
+            refusal = self._refusal(name)
+            box.setEnabled(not refusal)
+            box.setToolTip(refusal or _TIPS[name])
 
     @property
     def busy(self) -> bool:

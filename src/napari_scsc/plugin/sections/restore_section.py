@@ -17,62 +17,68 @@ from napari_scsc.model.bank import FilterBank
 from napari_scsc.noise.model import Noise
 from napari_scsc.plugin import layers
 from napari_scsc.plugin.layers import Snapshot
-from napari_scsc.plugin.requests import RestoreRequest, bank_fits
+from napari_scsc.plugin.requests import RestoreRequest
 from napari_scsc.plugin.sections.form_widgets import (
-    Fold,
     LayerChoice,
+    NumberField,
+    RadioField,
     Section,
-    allow,
     make_label,
-    make_number_field,
-    make_row,
+    set_slider_steps,
     show_field,
 )
-from napari_scsc.plugin.wording import describe_noise
+from napari_scsc.plugin.wording import describe_noise, summarize_noise
 from napari_scsc.restore.methods import METHODS
 from napari_scsc.restore.methods import Task as RestoreTask
 from napari_scsc.restore.quality import LEVELS, QUALITIES
 
 NO_LAYER = "no layer"
-_TASKS: dict[str, RestoreTask] = {"Denoise": "denoise", "Inpaint": "inpaint"}
+_TASKS: dict[str, RestoreTask] = {"Denoise": "denoise", "Fill holes": "inpaint"}
 _METHOD_LABELS = {"scsc": "groups of similar patches", "scsc-paper": "the paper's code"}
 _METHODS = {_METHOD_LABELS.get(name, name): name for name in METHODS}
 _DEFAULT_METHOD = "scsc"
 
 
 class RestoreSection(Section):
-    """The task, the noise and its strength, and the masks.
+    """The task, what is missing, the noise, the strength and the quality.
 
-    ``task_changed`` and ``strength_moved`` say what their names say; ``cost_changed`` comes with
-    every other task, quality or method, ``preview_wanted`` when the button was pressed.
+    ``task_changed`` says what its name says; ``settings_changed`` comes with everything that
+    changes the result, a moment after the last change; ``cost_changed`` with every other task,
+    quality or method; ``preview_switched`` when the preview was switched on or off.
     """
 
     task_changed = Signal()
-    preview_wanted = Signal()
-    strength_moved = Signal()
+    settings_changed = Signal()
     cost_changed = Signal()
+    preview_switched = Signal(bool)
 
     def __init__(self, viewer: Any) -> None:
         super().__init__()
         self._viewer = viewer
-        self.task = ComboBox(
-            label="task",
-            choices=list(_TASKS),
-            tooltip="Denoise takes the noise out; Inpaint fills what is missing",
+        self._sigmas: dict[tuple[str, ...], float] = {}  # that were typed, by the ids of the layers
+        self._target: tuple[str, ...] = ()
+        self.task = RadioField(
+            "task",
+            {
+                "Denoise": "Take the noise out",
+                "Fill holes": "Fill what is missing: NaN, what a layer covers, saturated values",
+            },
+            "What to do with the image",
+            in_a_row=True,
         )
         self.quality = ComboBox(
             label="quality",
             choices=list(QUALITIES),
             value="balanced",
-            tooltip="What to spend: draft, fast and balanced take about 1 : 2 : 5 in time.\n"
+            tooltip="What to spend.\n"
             + "\n".join(f"{name}: {LEVELS[name].summary}" for name in QUALITIES),
         )
-        self.sigma = make_number_field(
+        self.sigma = NumberField(
             "noise",
             1e12,
             "auto",
-            "sigma, the standard deviation of the noise in the units of the image. auto: estimated "
-            "when denoising; none when inpainting, where known values are kept as they are",
+            "sigma, the standard deviation of the noise in the units of the image. auto: found in "
+            "each image when denoising; none when filling, where known values are kept as they are",
         )
         self._noise = make_label()
         self.noise_model = ComboBox(
@@ -99,18 +105,20 @@ class RestoreSection(Section):
             label="strength",
             min=0.2,
             max=3,
+            step=0.05,
             value=1,
             tooltip="1 takes away the noise that is there; less is gentler, more is smoother",
         )
+        set_slider_steps(self.strength, 0.05, 0.25)
         self.missing_layer = ComboBox(
             label="mask",
             choices=self._masks,
             tooltip="A layer of Labels (not zero) or Shapes that covers what is missing. "
             "NaN is always missing",
         )
-        self._mask = LayerChoice(self.missing_layer, viewer)
+        self._mask = LayerChoice(self.missing_layer, viewer, takes_the_only_one=True)
         self.saturated = CheckBox(
-            text="saturated values are missing",
+            text="saturated values, too",
             tooltip="Take the largest value for one that the detector could not measure",
         )
         self.residual = CheckBox(
@@ -122,33 +130,50 @@ class RestoreSection(Section):
             tooltip="Groups of similar patches restore best; the paper's own method is there for "
             "comparison",
         )
-        self._redo = QTimer(self)
-        self._redo.setSingleShot(True)
-        self._redo.setInterval(250)
-        self._redo.timeout.connect(self.strength_moved)
-        self.strength.changed.connect(lambda _value: self._redo.start())
+        self.preview = CheckBox(
+            text="live preview",
+            tooltip="Restore the part of the image that is in view, framed in the viewer, and "
+            "again whenever the view or a setting changes",
+        )
+        self.preview.changed.connect(lambda value: self.preview_switched.emit(bool(value)))
+        self._soon = QTimer(self)
+        self._soon.setSingleShot(True)
+        self._soon.setInterval(250)
+        self._soon.timeout.connect(self.settings_changed)
         self.sigma.changed.connect(self._sigma_changed)
         self.task.changed.connect(lambda _value: self._task_changed())
         for choice in (self.quality, self.method):
             choice.changed.connect(lambda _value: self.cost_changed.emit())
-        self.preview = self.make_button("Preview", "", self.preview_wanted.emit)
-        self.fill(
+        for setting in (
             self.task,
             self.quality,
             self.sigma,
-            self._noise,
+            self.noise_model,
+            self.empty_layer,
+            self.outliers,
             self.strength,
             self.missing_layer,
             self.saturated,
-            make_row(self.preview),
-            Fold(
-                "advanced",
-                self.method,
-                self.noise_model,
-                self.empty_layer,
-                self.outliers,
-                self.residual,
-            ),
+            self.method,
+        ):
+            setting.changed.connect(lambda _value: self._soon.start())
+        self.advanced = (
+            self.method,
+            self.noise_model,
+            self.empty_layer,
+            self.outliers,
+            self.residual,
+        )
+        """Fields that most people leave alone; the dock folds them away."""
+        self.fill(
+            self.task,
+            self.missing_layer,
+            self.saturated,
+            self.sigma,
+            self._noise,
+            self.strength,
+            self.quality,
+            self.preview,
         )
         self._noise.hide()
         self._task_changed()
@@ -158,7 +183,7 @@ class RestoreSection(Section):
     @property
     def inpaints(self) -> bool:
         """Whether something is to be filled."""
-        return bool(self.task.value == "Inpaint")
+        return self.task_name == "inpaint"
 
     def reset_choices(self) -> None:
         """Read the layers that may be masks again."""
@@ -184,7 +209,7 @@ class RestoreSection(Section):
         threads: int | None,
         noise_filters: tuple[int, ...] = (),
     ) -> RestoreRequest:
-        """What the fields ask for with a layer; the bank is used if it suits it.
+        """What the fields ask for with a layer, and a bank that suits it.
 
         ``noise_filters`` are those of the bank that show noise.
         """
@@ -197,8 +222,7 @@ class RestoreSection(Section):
             options["sigma"] = self.sigma.value
         elif self.noise_model.value != "auto":
             options["noise"] = self.noise_model.value
-        fitting = bank if bank is not None and bank_fits(bank, source) else None
-        if noise_filters and fitting is not None and fitting.is_of_patches and not self.inpaints:
+        if noise_filters and bank is not None and bank.is_of_patches and not self.inpaints:
             options["noise_filters"] = noise_filters
         if self.outliers.value != "auto":
             options["outliers"] = self.outliers.value
@@ -210,7 +234,7 @@ class RestoreSection(Section):
             self.task_name,
             source,
             options,
-            fitting,
+            bank,
             threads,
             self._missing_in(layer),
             tuple(self._mask_expressions(source.name)),
@@ -245,17 +269,27 @@ class RestoreSection(Section):
         mask, image = self.missing_layer.value, name
         return [f"missing_from(viewer.layers[{mask!r}], viewer.layers[{image!r}])"]
 
-    def show_refusal(self, refusal: str) -> None:
-        """Let the button of the preview be pressed, or say why it cannot be."""
-        tip = "Restore what is in view, quickly; again whenever the strength changes"
-        allow(self.preview, tip, refusal)
+    def set_target(self, layer_ids: tuple[str, ...]) -> None:
+        """Be about these layers from now on: a noise level that was typed belongs to its layers."""
+        if layer_ids != self._target:
+            self._sigmas[self._target] = self.sigma.value
+            self._target = layer_ids
+            self.sigma.value = self._sigmas.get(layer_ids, 0.0)
 
     def show_noise(self, noise: Noise | None) -> None:
         """Say what noise was found; what the user gave needs no telling."""
-        found = noise if noise is not None and noise.sigma > 0 and not self.sigma.value else None
-        words = describe_noise(found) if found is not None else ""
-        self._noise.setText(words)
-        self._noise.setVisible(bool(words))
+        found = noise if noise is not None and noise.sigma > 0 else None
+        self.sigma.set_typical(None if found is None else float(f"{found.sigma:.3g}"))
+        is_told = found is not None and not self.sigma.value
+        self._noise.setText(summarize_noise(found) if found is not None and is_told else "")
+        self._noise.setToolTip("" if found is None else describe_noise(found))
+        self._noise.setVisible(is_told)
+
+    def show_seconds(self, seconds: dict[str, str]) -> None:
+        """Say beside each quality how long it takes, in words."""
+        for row, name in enumerate(QUALITIES):
+            words = seconds.get(name, "")
+            self.quality.native.setItemText(row, f"{name} · {words}" if words else name)
 
     @property
     def noise(self) -> str:
@@ -271,13 +305,17 @@ class RestoreSection(Section):
         return self._viewer.layers[name]
 
     def _masks(self, _widget: Any = None) -> list[str]:
-        masks = [x.name for x in self._viewer.layers if isinstance(x, Labels | Shapes)]
+        masks = [
+            x.name
+            for x in self._viewer.layers
+            if isinstance(x, Labels | Shapes) and not layers.is_ours(x)
+        ]
         return [NO_LAYER, *masks]
 
     def _task_changed(self) -> None:
         for field in (self.missing_layer, self.saturated):
             show_field(field, self.inpaints)
-        self.sigma.native.setSpecialValueText("none" if self.inpaints else "auto")
+        self.sigma.set_text_at_zero("none" if self.inpaints else "auto")
         self._sigma_changed()
         self.task_changed.emit()
         self.cost_changed.emit()

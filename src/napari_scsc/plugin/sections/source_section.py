@@ -1,37 +1,50 @@
-"""Source: which layers, what their axes mean, and what it will cost."""
+"""Source: which layers, what their axes mean, and what is shared between them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from enum import Enum
 from typing import Any
 
 from magicgui.widgets import ComboBox
 from napari.layers import Image
-from qtpy.QtCore import Qt, QTimer, Signal
-from qtpy.QtWidgets import QListWidget, QListWidgetItem
+from qtpy.QtCore import QTimer, Signal
+from qtpy.QtWidgets import QLabel, QWidget
 
 from napari_scsc.data.axes import PRESETS, Axes, Role
+from napari_scsc.data.axis_descriptions import describe_axes, explain_axes
 from napari_scsc.data.image import wrap_image
 from napari_scsc.errors import UserError
 from napari_scsc.io.filenames import format_shape
 from napari_scsc.plugin import layers
-from napari_scsc.plugin.cost import cost_words, describe, find_cost
-from napari_scsc.plugin.preferences import Preferences
-from napari_scsc.plugin.sections.form_widgets import Fold, Section, make_label, show_field
+from napari_scsc.plugin.sections.form_widgets import (
+    Section,
+    TextButton,
+    make_label,
+    make_row,
+    show_field,
+    stack,
+)
+from napari_scsc.plugin.sections.layer_picker import LayerPicker
 from napari_scsc.plugin.wording import say
-from napari_scsc.restore.methods import Task as RestoreTask
-from napari_scsc.restore.quality import Quality
 
-_WORDS: dict[Role, str] = {"shift": "slide", "joint": "span", "sample": "separate"}
-_VERBS: dict[Role, str] = {"shift": "slide", "joint": "spanned", "sample": "separate"}
+_WORDS: dict[Role, str] = {"shift": "together", "joint": "joined", "sample": "each by itself"}
 _ROLES = {word: role for role, word in _WORDS.items()}
-_MOST_AXES = 6
-_MOST_ROWS = 5  # of the list; more are scrolled to
+_MOST_AXES = 8
+
+
+class Sharing(Enum):
+    """What several layers have in common when they are restored."""
+
+    NOTHING = "each by itself"
+    FILTERS = "filters shared by all"
+    CHANNELS = "together, as channels"
 
 
 class SourceSection(Section):
-    """The list of layers, the kind of the first ticked one, and the roles of its axes.
+    """The layers that are restored, the axes of the first, and what they share.
 
+    The layer that is active in napari is ticked, until the user ticks others. A layer that is
+    opened later is not, if it has the shape of one that is ticked: it may be a reference.
     ``changed`` comes whenever another layer is ticked, or what is known of it changes;
     ``others_changed`` when only layers came or went that are no sources, such as results.
     """
@@ -44,16 +57,14 @@ class SourceSection(Section):
         self._viewer = viewer
         self._followed: list[Any] = []
         self._chosen: dict[str, Axes] = {}  # axes that the user corrected, by the id of the layer
-        # The stubs of PyQt6 say that an item may be None; it is asked for by number here.
-        self._list: Any = QListWidget()
-        self._list.setToolTip(
-            "Tick the layers to learn from; the first ticked one is the one that is restored"
-        )
-        self._list.setAccessibleName("Layers to learn from")
-        self._list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self._list.setTextElideMode(Qt.TextElideMode.ElideMiddle)
-        self._by_hand = False  # whether the user ticked; until then the newest image is meant
-        self._list.itemChanged.connect(self._ticked_by_hand)
+        self._known: set[str] = set()  # ids of the layers that were there at the last look
+        self.picker = LayerPicker()
+        self.picker.setAccessibleName("Image to restore")
+        self.picker.picked.connect(self._refresh)
+        image = QLabel("image")
+        image.setBuddy(self.picker)
+        self._about = make_label()
+        self._about.setAccessibleName("What the image is")
         self.kind = ComboBox(
             label="kind",
             choices=["guess", *PRESETS],
@@ -61,9 +72,25 @@ class SourceSection(Section):
         )
         self.kind.changed.connect(self._kind_changed)
         self._boxes = [self._axis_box(i) for i in range(_MOST_AXES)]
-        self._axes_fold = Fold("axes", *self._boxes)
-        self._about = make_label()
-        self.fill(self._list, self.kind, self._axes_fold, self._about)
+        self._edit = TextButton("edit")
+        self._edit.setToolTip("Say what the axes are")
+        self._edit.setAccessibleName("Edit the axes")
+        self._edit.setCheckable(True)
+        self._editor = QWidget()
+        stack(self._editor, self.kind, *self._boxes)
+        self._editor.hide()
+        self._edit.toggled.connect(self._editor.setVisible)
+        self._sharing = ComboBox(
+            label="layers",
+            choices=[one.value for one in Sharing],
+            tooltip="Each by itself: filters of its own for every layer.\nFilters shared: learned "
+            "once, from all of them.\nTogether: channels of one scene, whose structures are where "
+            "the others' are; they need one shape",
+        )
+        self._sharing.changed.connect(lambda _value: self.changed.emit())
+        self.fill(
+            (image, self.picker), make_row(self._about, self._edit), self._editor, self._sharing
+        )
 
     # --- for the dock ---------------------------------------------------------------------------
 
@@ -72,6 +99,7 @@ class SourceSection(Section):
         events = self._viewer.layers.events
         for signal in (events.inserted, events.removed, events.reordered):
             signal.connect(self.list_layers)
+        self._viewer.layers.selection.events.changed.connect(self._selection_changed)
         self.list_layers()
 
     def leave(self) -> None:
@@ -79,20 +107,17 @@ class SourceSection(Section):
         events = self._viewer.layers.events
         for signal in (events.inserted, events.removed, events.reordered):
             signal.disconnect(self.list_layers)
+        self._viewer.layers.selection.events.changed.disconnect(self._selection_changed)
         self._follow_each([])
 
     def ticked(self) -> list[Image]:
-        """The ticked layers; UserError says what to do if there are none."""
+        """The ticked layers, in napari's order; UserError says what to do if there are none."""
         by_id = {str(layer.unique_id): layer for layer in self._viewer.layers}
-        found = [
-            by_id[layer_id]
-            for layer_id, item in self._items()
-            if _is_ticked(item) and layer_id in by_id
-        ]
+        found = [by_id[layer_id] for layer_id in self.picker.ticked if layer_id in by_id]
         if not found:
             raise UserError(
-                "tick an image layer under Source"
-                if self._list.count()
+                "tick an image layer"
+                if self.picker.ids
                 else "open an image first (Labels and Shapes are no images), or try "
                 "File > Open Sample > napari-scsc"
             )
@@ -102,22 +127,25 @@ class SourceSection(Section):
     def sources(self) -> list[str]:
         """Names of the ticked layers."""
         names = {str(layer.unique_id): layer.name for layer in self._viewer.layers}
-        return [
-            names[layer_id]
-            for layer_id, item in self._items()
-            if _is_ticked(item) and layer_id in names
-        ]
+        return [names[layer_id] for layer_id in self.picker.ticked if layer_id in names]
 
     @sources.setter
     def sources(self, names: list[str]) -> None:
-        known = {item.text() for _, item in self._items()}
+        ids = {layer.name: str(layer.unique_id) for layer in self._images()}
         for name in names:
-            if name not in known:
-                raise UserError(f"no image layer is called {name!r}: there are {sorted(known)}")
-        for _, item in self._items():
-            state = Qt.CheckState.Checked if item.text() in names else Qt.CheckState.Unchecked
-            item.setCheckState(state)
-        self._by_hand = True  # also if they were ticked already
+            if name not in ids:
+                raise UserError(f"no image layer is called {name!r}: there are {sorted(ids)}")
+        self.picker.tick({ids[name] for name in names})
+        self._refresh()
+
+    @property
+    def sharing(self) -> Sharing:
+        """What the layers have in common."""
+        return Sharing(self._sharing.value)
+
+    @sharing.setter
+    def sharing(self, sharing: Sharing | str) -> None:
+        self._sharing.value = Sharing(sharing).value
 
     def axes_of(self, layer: Image) -> Axes:
         """What the axes of a layer are; UserError says what has to be told."""
@@ -127,13 +155,7 @@ class SourceSection(Section):
             return chosen
         preset = PRESETS.get(self.kind.value)
         if preset is None:
-            found = layers.guess_axes(layer)
-            if found.count("shift") > 3:
-                raise UserError(
-                    f"filters slide along up to three axes, and {layer.name} has "
-                    f"{', '.join(found.labels)}: set one of them to separate or span"
-                )
-            return found
+            return layers.guess_axes(layer)
         if len(preset.labels) != len(shape):
             raise UserError(
                 f"a layer of the kind {preset.kind} has the axes {', '.join(preset.labels)}, but "
@@ -143,8 +165,8 @@ class SourceSection(Section):
 
     @property
     def axes(self) -> Axes:
-        """What the axes of the layer that is restored are."""
-        return self.first()[1].axes
+        """What the axes of the first ticked layer are."""
+        return self.axes_of(self.ticked()[0])
 
     def problem(self) -> str:
         """Why nothing can be learned from or restored yet; empty if it can."""
@@ -155,27 +177,18 @@ class SourceSection(Section):
             return say(error)
         return ""
 
+    def snapshot(self, layer: Image) -> layers.Snapshot:
+        """A layer as it is now."""
+        return layers.take_snapshot(layer, self.axes_of(layer))
+
     def snapshots(self) -> list[layers.Snapshot]:
         """The ticked layers as they are now."""
-        return [layers.take_snapshot(layer, self.axes_of(layer)) for layer in self.ticked()]
+        return [self.snapshot(layer) for layer in self.ticked()]
 
     def first(self) -> tuple[Image, layers.Snapshot]:
-        """The layer that is restored, and what it is now."""
+        """The first ticked layer, and what it is now."""
         layer = self.ticked()[0]
-        return layer, layers.take_snapshot(layer, self.axes_of(layer))
-
-    def show_cost(
-        self, task: RestoreTask, quality: Quality, method: str, wishes: Preferences
-    ) -> None:
-        """Say what the first ticked layer is, and what restoring it takes."""
-        problem = self.problem()
-        if problem:
-            self._about.setText(problem)
-            return
-        _, source = self.first()
-        cost = find_cost(source, task, quality, method, wishes)
-        words = cost_words(cost)
-        self._about.setText(f"{describe(source)}\n{words}")
+        return layer, self.snapshot(layer)
 
     @property
     def about(self) -> str:
@@ -184,42 +197,45 @@ class SourceSection(Section):
 
     # --- layers ---------------------------------------------------------------------------------
 
+    def _images(self) -> list[Image]:
+        """The layers that can be restored, from top to bottom as napari lists them."""
+        return [layer for layer in reversed(self._viewer.layers) if layers.is_image(layer)]
+
     def list_layers(self, _event: Any = None) -> None:
         """Show the image layers that are there now, the ticked ones still ticked."""
-        ticked = {layer_id for layer_id, item in self._items() if _is_ticked(item)}
-        images = [
-            layer
-            for layer in self._viewer.layers
-            if isinstance(layer, Image) and not layers.is_ours(layer)
-        ]
+        images = self._images()
         ids = [str(layer.unique_id) for layer in images]
-        if not ticked & set(ids) or not self._by_hand:
-            self._by_hand = False
-            ticked = set(ids[-1:])
-        if ids and ids == [layer_id for layer_id, _ in self._items()]:
-            self._follow_each(list(self._viewer.layers))
+        ticked = set(self.picker.ticked) & set(ids)
+        for layer, layer_id in zip(reversed(images), reversed(ids), strict=True):
+            if layer_id not in self._known and self._becomes_target(layer, ticked):
+                alike = layers.channels_of(layer, self._viewer.layers)
+                ticked = {str(other.unique_id) for other in alike}
+        if images and not ticked:
+            ticked = {ids[0]}
+        self._known = set(ids)
+        self._follow_each(list(self._viewer.layers))
+        if ids == self.picker.ids and ticked == set(self.picker.ticked):
             self.others_changed.emit()
             return
-        self._list.blockSignals(True)
-        self._list.clear()
-        for layer, layer_id in zip(images, ids, strict=True):
-            item = QListWidgetItem(layer.name)
-            item.setToolTip(layer.name)
-            item.setFlags(item.flags() | Qt.ItemFlag.ItemIsUserCheckable)
-            item.setData(Qt.ItemDataRole.UserRole, layer_id)
-            is_ticked = layer_id in ticked
-            item.setCheckState(Qt.CheckState.Checked if is_ticked else Qt.CheckState.Unchecked)
-            self._list.addItem(item)
-        self._list.blockSignals(False)
-        rows = min(len(images), _MOST_ROWS)
-        self._list.setFixedHeight(rows * self._list.sizeHintForRow(0) + 2 * self._list.frameWidth())
-        self._list.setVisible(rows > 0)
-        self._follow_each(list(self._viewer.layers))
+        names = [(layer_id, x.name) for layer_id, x in zip(ids, images, strict=True)]
+        self.picker.show_layers(names, ticked)
         self._refresh()
 
-    def _ticked_by_hand(self, _item: Any = None) -> None:
-        self._by_hand = True
-        self._refresh()
+    def _becomes_target(self, layer: Image, ticked: set[str]) -> bool:
+        """Whether a layer that was opened is restored instead of the ticked ones."""
+        targets = [x for x in self._images() if str(x.unique_id) in ticked]
+        if any(other in targets for other in layers.channels_of(layer, self._viewer.layers)):
+            return True  # one more channel of the scene
+        shape = wrap_image(layer.data).shape
+        return all(wrap_image(other.data).shape != shape for other in targets)
+
+    def _selection_changed(self, event: Any) -> None:
+        """Tick what the user selects in napari; what was just opened selects itself."""
+        selected = {str(x.unique_id) for x in self._viewer.layers.selection if layers.is_image(x)}
+        added = {str(x.unique_id) for x in event.added}
+        if selected and added & self._known and selected <= self._known:
+            self.picker.tick(selected)
+            self._refresh()
 
     def _follow_each(self, images: list[Any]) -> None:
         for event in self._followed:
@@ -229,18 +245,10 @@ class SourceSection(Section):
             event.connect(self._layer_changed)
 
     def _layer_changed(self, _event: Any = None) -> None:
-        names = {str(layer.unique_id): layer.name for layer in self._viewer.layers}
-        self._list.blockSignals(True)
-        for layer_id, item in self._items():
-            item.setText(names.get(layer_id, item.text()))
-            item.setToolTip(item.text())
-        self._list.blockSignals(False)
+        images = self._images()
+        names = [(str(layer.unique_id), layer.name) for layer in images]
+        self.picker.show_layers(names, set(self.picker.ticked))
         self._refresh()
-
-    def _items(self) -> Iterator[tuple[str, Any]]:
-        for i in range(self._list.count()):
-            item = self._list.item(i)
-            yield item.data(Qt.ItemDataRole.UserRole), item
 
     # --- axes -----------------------------------------------------------------------------------
 
@@ -248,67 +256,70 @@ class SourceSection(Section):
         box = ComboBox(
             label=f"axis {position}",
             choices=list(_ROLES),
-            tooltip="slide: filters move along it (space, slow time); span: they cover it whole "
-            "(colours, bands, views); separate: each position is restored by itself (wells, "
-            "positions, unrelated planes)",
+            tooltip="together: filters slide along it (space, slow time); joined: they cover it "
+            "whole (colours, bands, views); each by itself: positions that know nothing of each "
+            "other (time points far apart, wells, channels of different structures)",
         )
-        box.changed.connect(lambda word: self._correct(position, word))
+        box.changed.connect(lambda word: self.attempt(lambda: self._correct(position, word)))
         return box
 
-    def _refresh(self, _item: Any = None) -> None:
+    def _refresh(self) -> None:
         """Show the axes of the first ticked layer."""
         try:
-            axes = self._axes_or_a_proposal(self.ticked()[0])
+            layer = self.ticked()[0]
+            shape = wrap_image(layer.data).shape
+            axes = self._axes_or_a_proposal(layer)
+            count = len(self.ticked())
         except (ValueError, TypeError):  # no layer, or none of real numbers
-            axes = None
+            axes, shape, count = None, (), 0
         roles = [] if axes is None else list(zip(axes.labels, axes.roles, strict=True))
         for position, box in enumerate(self._boxes):
-            if position < len(roles):
-                name, role = roles[position]
+            is_shown = position < len(roles)
+            name = None
+            if is_shown:
+                label, role = roles[position]
+                name = f"{label} ({shape[position]})"
                 with box.changed.blocked():
                     box.value = _WORDS[role]
-                show_field(box, True, name)
-            else:
-                show_field(box, False)
-        self._axes_fold.title = f"axes: {_in_short(roles)}"
-        self._axes_fold.setVisible(bool(roles))
+            show_field(box, is_shown, name)
+        problem = self.problem()
+        if problem or axes is None:
+            self._about.setText(problem)
+        else:
+            what = f"{format_shape(shape)} · {describe_axes(axes, shape)}"
+            several = f"\n{explain_axes(axes)}" if len(roles) > 2 else ""
+            self._about.setText(what + several)
+            self._about.setToolTip(str(wrap_image(layer.data).dtype))
+        self._edit.setVisible(bool(roles))
+        self._editor.setVisible(bool(roles) and self._edit.isChecked())
+        show_field(self._sharing, count > 1)
         self.changed.emit()
 
     def _axes_or_a_proposal(self, layer: Image) -> Axes:
-        shape = wrap_image(layer.data).shape
         try:
-            axes = self.axes_of(layer)
-        except ValueError:
-            return layers.fallback_axes(shape, layer.rgb)
-        return axes if len(axes.labels) == len(shape) else layers.fallback_axes(shape, layer.rgb)
+            return self.axes_of(layer)
+        except ValueError:  # of a kind that it cannot be
+            return layers.guess_axes(layer)
 
     def _kind_changed(self, _value: Any = None) -> None:
         self._chosen.clear()
         self._refresh()
 
     def _correct(self, position: int, word: str) -> None:
-        layer = self.ticked()[0]
-        axes = self._axes_or_a_proposal(layer)
+        """Give an axis another role, in all ticked layers that have the same axes."""
+        first = self.ticked()[0]
+        axes = self._axes_or_a_proposal(first)
         roles = list(axes.roles)
         roles[position] = _ROLES[word]
-        try:
-            self._chosen[str(layer.unique_id)] = Axes("custom", axes.labels, tuple(roles))
-        except ValueError as error:
-            self.failed.emit(error)
         QTimer.singleShot(0, self._refresh)  # not while the box is still speaking
+        corrected = Axes("custom", axes.labels, tuple(roles))
+        if corrected.count("shift") > 3:
+            raise UserError("filters slide along up to three axes: set another one aside first")
+        for layer in self.ticked():
+            if self._axes_or_a_proposal(layer).labels == axes.labels:
+                self._chosen[str(layer.unique_id)] = corrected
 
 
 def _followed(layer: Any) -> tuple[str, ...]:
     """Events of a layer that the dock shows: of masks and references their names."""
-    is_source = isinstance(layer, Image) and not layers.is_ours(layer)
-    return ("name", "data", "axis_labels") if is_source else ("name",)
-
-
-def _in_short(roles: list[tuple[str, Role]]) -> str:
-    """What the axes are, in as few words as can be: y, x slide; c spanned."""
-    alike = {role: [name for name, r in roles if r == role] for role in _VERBS}
-    return "; ".join(f"{', '.join(names)} {_VERBS[r]}" for r, names in alike.items() if names)
-
-
-def _is_ticked(item: Any) -> bool:
-    return bool(item.checkState() == Qt.CheckState.Checked)
+    return ("name", "data", "axis_labels") if layers.is_image(layer) else ("name",)
