@@ -73,6 +73,11 @@ def set_preferences(monkeypatch, **changed):
     monkeypatch.setattr(preferences, "read_preferences", lambda: wishes)
 
 
+def choose(dock, name):
+    """Choose an entry of the dock's menu, as a click does."""
+    dock.actions_by_name[name].trigger()
+
+
 def finish(dock, seconds=60):
     assert dock.wait(seconds)
 
@@ -81,12 +86,12 @@ def is_ready(dock):
     """Whether the dock takes orders: nothing runs, nothing is shown as running."""
     return (
         not dock.busy
-        and dock.foot.restore_button.isEnabled()
+        and dock.run_section.main_button.isEnabled()
+        and dock.run_section.main_button.text().startswith(("Denoise", "Fill"))
         and dock.learn_section.start.isEnabled()
-        and not dock.foot.stop_button.isEnabled()
-        and not dock.foot.pause_button.isEnabled()
-        and dock.foot.bar.isHidden()
-        and not dock.runner.jobs._activities
+        and dock.run_section.bar.parentWidget().isHidden()
+        and dock.runner.job.job is None
+        and dock.runner.job._activity is None
     )
 
 

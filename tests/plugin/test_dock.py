@@ -9,7 +9,6 @@ from dock_tools import slow_down
 from napari_scsc import samples
 from napari_scsc.errors import message_of
 from napari_scsc.groups import compiling
-from napari_scsc.plugin.controller import Lane
 
 pytestmark = pytest.mark.screen
 
@@ -127,7 +126,7 @@ def test_stop_keeps_a_layer_that_is_called_partial(make_dock, noisy, qtbot, monk
     assert dock.wait(5)
     assert dock.result.name == "nuclei · denoised, partial"
     assert (dock.result.data[:4, :4] == 7).all()
-    assert dock.foot.restore_button.isEnabled()
+    assert dock.run_section.main_button.isEnabled()
 
 
 def test_paused_job_waits_and_goes_on(make_dock, noisy, qtbot, monkeypatch):
@@ -136,7 +135,7 @@ def test_paused_job_waits_and_goes_on(make_dock, noisy, qtbot, monkeypatch):
     dock.denoise()
     qtbot.waitUntil(lambda: dock.result is not None, timeout=5000)
     dock.pause()
-    assert dock.foot.pause_button.text() == "Resume"
+    assert dock.run_section.pause_button.text() == "Resume"
     qtbot.wait(300)
     dock.result.data[:4, :4] = 0
     qtbot.wait(300)
@@ -160,7 +159,7 @@ def test_failure_is_said_and_leaves_the_dock_ready(make_dock, noisy, monkeypatch
     assert any(
         f"napari-scsc: {message_of(error)}" in n.message for n in notification_manager.records
     )
-    assert dock.foot.restore_button.isEnabled()
+    assert dock.run_section.main_button.isEnabled()
     np.testing.assert_array_equal(viewer.layers["nuclei"].data, before)
 
 
@@ -175,7 +174,7 @@ def test_deleting_the_source_or_the_result_does_no_harm(make_dock, noisy, qtbot,
     dock.stop()
     assert dock.wait(5)
     assert len(viewer.layers) == 0
-    assert not dock.foot.restore_button.isEnabled()
+    assert not dock.run_section.main_button.isEnabled()
 
 
 def test_closing_the_dock_stops_its_job(make_dock, noisy, qtbot, monkeypatch):
@@ -194,9 +193,9 @@ def test_closing_the_viewer_stops_its_job(make_napari_viewer, qtbot, noisy, monk
     _, dock = viewer.window.add_plugin_dock_widget("napari-scsc")
     dock.denoise()
     qtbot.waitUntil(lambda: dock.result is not None, timeout=5000)
-    job = dock.runner.jobs.get(Lane.RESTORE)
+    job = dock.runner.job.job
     viewer.close()
-    qtbot.waitUntil(lambda: job.outcome is not None or not _alive(job), timeout=5000)
+    qtbot.waitUntil(lambda: not _alive(job) or job._outcome is not None, timeout=5000)
 
 
 def _alive(job):
@@ -209,27 +208,20 @@ def _alive(job):
 
 def test_nothing_to_work_on_is_said(make_dock):
     _, dock = make_dock()
-    assert not dock.foot.restore_button.isEnabled()
-    assert "open an image" in dock.foot.restore_button.toolTip()
+    assert not dock.run_section.main_button.isEnabled()
+    assert "open an image" in dock.run_section.main_button.toolTip()
     with pytest.raises(ValueError, match="open an image"):
         dock.denoise()
 
 
-def test_axes_that_cannot_be_guessed_are_asked_for(make_dock):
+def test_axes_that_nobody_has_named_are_proposed_and_can_be_changed(make_dock):
     volume = np.random.default_rng(0).normal(size=(12, 40, 40)).astype(np.float32)
     _, dock = make_dock(volume)
-    assert "Choose a kind" in dock.about
-    dock.kind = "stack"
+    assert dock.run_section.main_button.isEnabled()
+    assert dock.axes.roles == ("shift", "shift", "shift")
+    dock.kind = "multispectral"
+    assert dock.axes.roles == ("joint", "shift", "shift")
     assert "12 x 40 x 40" in dock.about
-
-
-def test_preview_restores_what_is_in_view_at_its_place(make_dock, noisy):
-    viewer, dock = make_dock(noisy, name="nuclei", scale=(2, 2))
-    dock.preview()
-    assert dock.wait(60)
-    preview = viewer.layers["nuclei · preview"]
-    np.testing.assert_allclose(preview.scale, (2, 2))
-    assert preview.data.std() > 0
 
 
 def test_bank_is_saved_and_loaded(make_dock, noisy, tmp_path):
@@ -261,8 +253,8 @@ def test_dock_says_that_it_is_compiling(make_light_dock, monkeypatch):
 
     _, dock = make_light_dock(samples.noisy_tissue((64, 64)))
     said = []
-    say = dock.foot.say
-    monkeypatch.setattr(dock.foot, "say", lambda text: (said.append(text), say(text)))
+    say = dock.run_section.say
+    monkeypatch.setattr(dock.run_section, "say", lambda text: (said.append(text), say(text)))
     monkeypatch.setattr(compiling, "_started", [0.0])
     dock.learn()
     assert dock.wait(20)

@@ -181,7 +181,7 @@ def controls_of_jobs(viewer, qtbot, state):
         dock.learn()
     if state == "paused":
         dock.pause()
-    return [job.cancellation for job in dock.runner.jobs.jobs]
+    return [job.cancellation for job in dock.runner.job.jobs]
 
 
 @pytest.mark.parametrize("state", ["running", "paused", "learning and restoring"])

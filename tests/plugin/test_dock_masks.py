@@ -178,7 +178,7 @@ def test_layer_that_cannot_be_restored_is_said_in_words(make_light_dock, name):
     viewer.add_image(data, name="hopeless", **looks)
     dock.sources = ["hopeless"]
     for start in (dock.denoise, dock.learn, dock.preview):
-        dock.foot.say("")
+        dock.run_section.say("")
         dock.attempt(start)
         finish(dock)
         assert words in dock.message, start.__name__
@@ -196,12 +196,12 @@ def test_layer_that_cannot_be_restored_is_said_in_words(make_light_dock, name):
 def test_empty_viewer_is_said_in_words(make_light_dock):
     _, dock = make_light_dock()
     for start in (dock.denoise, dock.inpaint, dock.learn, dock.preview):
-        dock.foot.say("")
+        dock.run_section.say("")
         dock.attempt(start)
         assert "open an image" in dock.message
         assert not dock.busy
     for button in (
-        dock.foot.restore_button,
+        dock.run_section.main_button,
         dock.learn_section.start,
         dock.restore_section.preview,
     ):

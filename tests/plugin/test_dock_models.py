@@ -109,8 +109,8 @@ def test_denoise_is_given_the_filters_on_show(make_dock, qtbot):
     learned = dock.bank
     assert SCSC in dock.learn_section._about_bank.text()
     press(dock, PATCHES, qtbot)  # a choice for the next time
-    assert dock.foot.restore_button.text() == "Denoise"
-    qtbot.mouseClick(dock.foot.restore_button, Qt.MouseButton.LeftButton)
+    assert dock.run_section.main_button.text() == "Denoise"
+    qtbot.mouseClick(dock.run_section.main_button, Qt.MouseButton.LeftButton)
     finish(dock)
     assert dock.runner.result.request.bank.id == dock.bank.id == learned.id
     np.testing.assert_array_equal(dock.plots._data.content.filters, learned.filters)

@@ -47,7 +47,7 @@ def test_list_of_sources_follows_the_layers(make_light_dock):
     assert dock.sources == ["c"]
     viewer.layers.clear()
     assert dock.sources == listed(dock) == []
-    assert not dock.foot.restore_button.isEnabled()
+    assert not dock.run_section.main_button.isEnabled()
     viewer.add_image(noisy_cells(), name="d")
     assert dock.sources == ["d"]
     assert is_ready(dock)
@@ -82,7 +82,7 @@ def test_what_is_said_of_a_layer_follows_its_data_and_labels(make_light_dock):
     assert "32 x 48 float32" in dock.about
     viewer.layers["mine"].data = np.zeros((5, 32, 48), np.float32)
     assert "kind" in dock.about
-    assert not dock.foot.restore_button.isEnabled()
+    assert not dock.run_section.main_button.isEnabled()
     viewer.layers["mine"].axis_labels = ("z", "y", "x")
     assert "stack" in dock.about
     assert dock.axes == PRESETS["stack"]
@@ -229,7 +229,7 @@ def test_kind_with_other_axes_than_the_layer_is_said_in_words(make_light_dock):
         dock.kind = kind
         dock.attempt(dock.denoise)
         finish(dock)
-        for words in (dock.about, dock.message, dock.foot.restore_button.toolTip()):
+        for words in (dock.about, dock.message, dock.run_section.main_button.toolTip()):
             assert kind in words
             assert ", ".join(PRESETS[kind].labels) in words
             assert "zip()" not in words

@@ -171,7 +171,7 @@ def test_folder_that_cannot_be_written_is_named_and_leaves_the_dock_ready(
     viewer, dock = make_light_dock(noisy_cells(), name="mine")
     with monkeypatch.context() as patched:
         set_preferences(patched, results_folder=in_the_way / "results", large_result=1)
-        dock.foot.restore_button.click()
+        dock.run_section.main_button.click()
         finish(dock)
     assert str(in_the_way / "results") in dock.message
     assert "folder" in dock.message.replace(str(tmp_path), "").lower()

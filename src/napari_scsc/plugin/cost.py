@@ -69,9 +69,7 @@ def in_bytes(n: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """So many seconds, in words."""
-    if seconds < 1:
-        return "about 1 s"
+    """About so many seconds, in words."""
     if seconds < 100:
-        return f"about {round(seconds)} s"
-    return f"about {seconds / 60:.0f} min" if seconds < 6000 else f"about {seconds / 3600:.1f} h"
+        return f"~{max(round(seconds), 1)} s"
+    return f"~{seconds / 60:.0f} min" if seconds < 6000 else f"~{seconds / 3600:.1f} h"

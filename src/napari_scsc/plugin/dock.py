@@ -445,7 +445,7 @@ class Dock(Section):
         names = ", ".join(source.name for source in sources)
         memory = in_bytes(sum(cost.memory for cost in costs))
         tip = f"{names}\nInto new layers; yours stay as they are. Needs {memory} of memory"
-        return f"{verb}{count} ({duration(seconds[section.quality.value])})", tip
+        return f"{verb}{count} · {duration(seconds[section.quality.value])}", tip
 
     def _show_menu(self) -> None:
         has_filters = self.bank is not None

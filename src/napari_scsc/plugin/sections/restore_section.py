@@ -166,7 +166,7 @@ class RestoreSection(Section):
         )
         """Fields that most people leave alone; the dock folds them away."""
         self.fill(
-            self.task,
+            self.task.native,
             self.missing_layer,
             self.saturated,
             self.sigma,
