@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         iter_inpaint,
     )
     from napari_scsc.restore.audit import Audit, AuditedRegion, audit
+    from napari_scsc.restore.bank_fit import BankFit, TileFit, bank_fit
     from napari_scsc.restore.codes import CodedBlock, Codes, open_codes
     from napari_scsc.restore.explain import Explanation, explain
     from napari_scsc.restore.personal_dictionary import PersonalDictionary, explain_group
@@ -49,6 +50,7 @@ _HOMES = {
     "Audit": "restore.audit",
     "AuditedRegion": "restore.audit",
     "Axes": "data.axes",
+    "BankFit": "restore.bank_fit",
     "BlocksDone": "run.updates",
     "Cancellation": "cancellation",
     "Cancelled": "cancellation",
@@ -72,10 +74,12 @@ _HOMES = {
     "RunInterrupted": "errors",
     "SCSC": "model.scsc",
     "SampleUpdate": "model.updates",
+    "TileFit": "restore.bank_fit",
     "TileLearned": "run.updates",
     "UserError": "errors",
     "ZeroCodeWarning": "model.updates",
     "audit": "restore.audit",
+    "bank_fit": "restore.bank_fit",
     "denoise": "restore.api",
     "encode": "restore.api",
     "estimate_noise": "restore.api",
@@ -112,6 +116,7 @@ __all__ = [
     "Audit",
     "AuditedRegion",
     "Axes",
+    "BankFit",
     "BlocksDone",
     "Cancellation",
     "Cancelled",
@@ -134,11 +139,13 @@ __all__ = [
     "RestoreUpdate",
     "RunInterrupted",
     "SampleUpdate",
+    "TileFit",
     "TileLearned",
     "UserError",
     "ZeroCodeWarning",
     "__version__",
     "audit",
+    "bank_fit",
     "denoise",
     "encode",
     "estimate_noise",

@@ -162,10 +162,11 @@ def info(noise: bool, **given: Any) -> None:
 
     Of a large image, only a few parts are looked at.
     """
-    request, _ = split_options(given)
+    request, options = split_options(given)
+    bank = load_bank(options["bank"])
 
     def describe(path: str) -> None:
-        facts = {"input": path, **describe_file(path, request, with_noise=noise)}
+        facts = {"input": path, **describe_file(path, request, with_noise=noise, bank=bank)}
         lines = (f"{name}: {format_fact(value)}" for name, value in facts.items())
         say(facts, *lines, as_json=request.as_json)
 

@@ -17,16 +17,18 @@ if TYPE_CHECKING:
     from napari_scsc.run.updates import Finished
 
 
-def describe_file(path: str, request: FileRequest, with_noise: bool) -> dict[str, Any]:
-    """What a file is: filters, codes or an image."""
+def describe_file(
+    path: str, request: FileRequest, with_noise: bool, bank: FilterBank | None = None
+) -> dict[str, Any]:
+    """What a file is: filters, codes or an image; of an image, whether a bank fits it."""
     if path.lower().endswith(".scsc"):
-        bank = load_bank(path)
-        assert bank is not None
+        held = load_bank(path)
+        assert held is not None
         shown = ("kind", "n_samples", "learner")
-        return {**describe_bank(bank), **{k: v for k, v in bank.info.items() if k in shown}}
+        return {**describe_bank(held), **{k: v for k, v in held.info.items() if k in shown}}
     if holds_codes(path):
         return _describe_codes(path)
-    facts = _describe_image(path, request, with_noise)
+    facts = _describe_image(path, request, with_noise, bank)
     return {name: value for name, value in facts.items() if value is not None}
 
 
@@ -76,7 +78,9 @@ def _describe_codes(path: str) -> dict[str, Any]:
     return {**facts, "n_filters": codes.n_filters, "density": codes.density, "bank": codes.bank.id}
 
 
-def _describe_image(path: str, request: FileRequest, with_noise: bool) -> dict[str, Any]:
+def _describe_image(
+    path: str, request: FileRequest, with_noise: bool, bank: FilterBank | None
+) -> dict[str, Any]:
     """What an image is, as far as a few parts of it tell."""
     from napari_scsc.data.axis_descriptions import describe_axes, explain_axes
     from napari_scsc.data.samples import check_lengths
@@ -98,10 +102,25 @@ def _describe_image(path: str, request: FileRequest, with_noise: bool) -> dict[s
             facts |= {**noise_facts(noise), "sure": noise.sure}
             facts["grows_with_brightness"] = noise.depends_on_signal
             remarks += noise.remarks
+        if bank is not None:
+            facts |= _describe_fit(image.array, axes, bank)
     except (ValueError, TypeError) as error:
         remarks.append(message_of(error))
     facts["remarks"] = tuple(map(render, remarks)) or None
     return facts
+
+
+def _describe_fit(array: Any, axes: Axes, bank: FilterBank) -> dict[str, Any]:
+    from napari_scsc import bank_fit
+
+    fit = bank_fit(array, bank, axes=axes)
+    return {
+        "fit": fit.verdict,
+        "energy_outside": fit.energy_outside,
+        "energy_to_gain": fit.energy_to_gain,
+        "distance_of_weights": fit.distance_of_weights,
+        "objective_per_noise_level": fit.objective,
+    }
 
 
 def _find_or_propose_axes(image: OpenedFile, request: FileRequest) -> tuple[Axes, Message | None]:

@@ -151,6 +151,7 @@ ENCODE: list[click.Parameter] = [
 ]
 INFO: list[click.Parameter] = [
     *_READING,
+    _bank("Filters of which to say whether they fit the images."),
     _JSON,
     click.Option(["--noise/--no-noise"], default=True, help="Whether to estimate the noise."),
 ]

@@ -190,7 +190,7 @@ def open_samples(
         wrapped = wrap_image(image, wrap_missing(missing, wrapped.shape, meaning))
     measured = measure_range(wrapped, _regions_to_measure(wrapped))
     check_lengths(meaning, wrapped.shape)
-    _check_range(measured)
+    check_range(measured)
     return ImageSamples(wrapped, meaning, measured)
 
 
@@ -210,7 +210,7 @@ def wrap_missing(mask: Any, shape: tuple[int, ...], axes: Axes) -> MissingMask:
     return wrap_mask(mask, shape, shift)
 
 
-def _check_range(measured: ValueRange) -> None:
+def check_range(measured: ValueRange) -> None:
     """Refuse values from which nothing can be restored."""
     if measured.n_known == 0:
         raise UserError("all of the image is missing: there is nothing to restore it from")
