@@ -477,3 +477,17 @@ def test_on_a_large_image_the_frame_is_seen_and_the_user_is_told_to_zoom_in(
     assert np.ptp(rows) == pytest.approx(side, abs=6)
     assert np.ptp(columns) == pytest.approx(side, abs=6)
     assert not errors_raised()
+
+
+def test_of_a_multiscale_layer_the_preview_is_of_its_finest_level(qtbot, make_preview):
+    viewer = ViewerModel()
+    image = noisy_cells((800, 800))
+    source = viewer.add_image([image, image[::2, ::2], image[::4, ::4]], name="mine")
+    source.data_level = 2
+    source.corner_pixels = np.array([[100, 50], [119, 69]])  # pixels of that level
+    live = make_preview(viewer, Fields(source, PRESETS["image"]))
+    live.switch(True)
+    preview = wait(qtbot, live)
+    assert part_of(preview, source) == np.s_[400:480, 200:280]
+    expected = quietly(denoise, image[400:480, 200:280], **FAST)
+    np.testing.assert_array_equal(preview.data, expected)

@@ -77,6 +77,14 @@ def preview_region(source: Snapshot, layer: Any, viewer: Any) -> Region:
     return tuple(region)
 
 
+def span_in_view(layer: Any, axis: int, length: int) -> tuple[int, int]:
+    """First pixel, and the one after the last, that the 2-D view shows along an axis."""
+    low, high = (int(corner) for corner in np.asarray(layer.corner_pixels)[:, axis])
+    # Those of a multiscale layer are pixels of the level that is drawn.
+    pixel = float(layer.downsample_factors[layer.data_level][axis]) if layer.multiscale else 1.0
+    return max(int(low * pixel), 0), min(round((high + 1) * pixel), length)
+
+
 def is_part_of_view(region: Region, layer: Any, viewer: Any) -> bool:
     """Whether more of the layer is in view than the region."""
     axes = _Displayed(layer, viewer)
@@ -111,17 +119,14 @@ class _Displayed:
         if not self._is_flat:
             point[list(dims.displayed)] = viewer.scene.camera.center
         self.centre = np.round(layer.world_to_data(point)[-layer.ndim :]).astype(int)
-        self._corners = np.array(layer.corner_pixels)
-        if layer.multiscale:  # they are those of the level that is drawn
-            self._corners = self._corners * layer.downsample_factors[layer.data_level]
+        self._layer = layer
 
     def span(self, axis: int, length: int) -> tuple[int, int]:
         """First pixel, and the one after the last, that are in view along an axis."""
         if not self._is_flat:
             here = int(self.centre[axis])
             return max(here - _MAX_SIDE // 2, 0), min(here + _MAX_SIDE // 2, length)
-        low, high = (int(corner) for corner in self._corners[:, axis])
-        return max(low, 0), min(high + 1, length)
+        return span_in_view(self._layer, axis, length)
 
 
 def crop(source: Snapshot, region: Region, ndim: int) -> Snapshot:
