@@ -34,7 +34,8 @@ class Wipe(QObject):
     """Shows the source before a line on the canvas, and the result behind it.
 
     The line lies across the axis that napari shows to the right, and "before" is where that axis
-    begins: left, unless the layer is mirrored. It stays on its pixel when the view moves. Layers of the user's are only hidden, if they lie over the result, and come back.
+    begins: left, unless the layer is mirrored. It stays on its pixel when the view moves. Layers of
+    the user's are only hidden, if they lie over the result, and come back.
 
     Parameters
     ----------
@@ -299,7 +300,7 @@ class Wipe(QObject):
 
     def _is_near(self, position: Any) -> bool:
         size = abs(float(self._looks["scale"][self._axis])) * self._viewer.scene.camera.zoom
-        return abs(self._pixel_at(position) + 0.5 - self._cut) * size <= _REACH
+        return bool(abs(self._pixel_at(position) + 0.5 - self._cut) * size <= _REACH)
 
     def _pixel_at(self, position: Any) -> float:
         """Where a position of the world is along the axis of the source."""
