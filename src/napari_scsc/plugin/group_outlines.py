@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ from napari.layers import Image, Vectors
 
 from napari_scsc._types import Array, Region
 from napari_scsc.plugin import layers
+from napari_scsc.plugin.pixel_mark import PixelMark
 from napari_scsc.restore.personal_dictionary import PersonalDictionary
 
 _NAME = "patches like this one"
@@ -37,24 +39,32 @@ class GroupOutlines:
         self._image: Image | None = None
         self._layer: Vectors | None = None
         self._is_seen = False
+        self.mark = PixelMark(viewer)
+
+    def mark_pixel(self, image: Image, pixel: Sequence[int | None]) -> None:
+        """Mark a pixel of an image that will be explained, and forget the group of the last."""
+        self.clear()
+        self.mark.show(image, pixel)
 
     def show(self, group: PersonalDictionary, image: Image) -> None:
-        """Outline that group of an image, as long as somebody looks."""
-        self.clear()
+        """Outline that group of an image and mark its pixel, as long as somebody looks."""
+        self.mark_pixel(image, group.position)
         self._group, self._image = group, image
         self._draw()
 
     def set_seen(self, seen: bool) -> None:
         """Whether somebody looks at the explanation."""
         self._is_seen = seen
+        self.mark.set_seen(seen)
         if seen:
             self._draw()
         else:
             self._remove()
 
     def clear(self) -> None:
-        """Forget the group."""
+        """Forget the group and the pixel."""
         self._remove()
+        self.mark.clear()
         self._group = self._image = None
 
     def _draw(self) -> None:

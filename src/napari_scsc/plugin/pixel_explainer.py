@@ -18,7 +18,8 @@ from napari_scsc.restore.personal_dictionary import PersonalDictionary, explain_
 class PixelExplainer(Background):
     """Explains a pixel of the result, or of the source where there is none, in the plots.
 
-    The patches of its group are outlined in the viewer while the plots show the explanation.
+    It is marked in the viewer at once, and the patches of its group are outlined there, while the
+    plots show the explanation.
     """
 
     def __init__(self, parts: Parts, runner: TaskRunner) -> None:
@@ -40,6 +41,7 @@ class PixelExplainer(Background):
         place = layers.pixel_at(layer, position, axes)
         if place is None:
             return
+        self.outlines.mark_pixel(layer, place)
         data = layer.data
 
         def work() -> tuple[Explanation, PersonalDictionary]:

@@ -39,10 +39,8 @@ if TYPE_CHECKING:
     from napari_scsc.restore.explain import Explanation
     from napari_scsc.restore.personal_dictionary import PersonalDictionary
 
-_HINT = (
-    "Once there are filters, click a pixel of the image while this tab is open to see which of "
-    "them made it, and which patches are like the one around it."
-)
+_HINT = "Once there are filters, click a pixel of the image to see what made it."
+_HINT_LINES, _HEAD_LINES = 4, 2
 _NO_PICTURES = "The filters have changed since: click again to see them."
 _SIDE = 24  # pixels of a filter's picture
 _NAMES, _AMOUNTS = 0, 2  # columns, on both sides of the bars
@@ -68,7 +66,7 @@ class ExplainTab(PlotTab):
         self._of: PlotContent | None = None  # with whose filters it was explained
         self._lines: list[ExplanationLine] = []
         self._scale = 1.0
-        self.headline = TextLine(lines=2)
+        self.headline = TextLine(lines=_HINT_LINES)
         self.list = QTreeWidget()
         self.bars = ExplanationBars(self.list)
         self.text = TextLine(lines=2)
@@ -151,8 +149,10 @@ class ExplainTab(PlotTab):
         self.pages.setVisible(explanation is not None)
         self.choice.setVisible(self._group is not None)
         if explanation is None:
+            self.headline.set_lines(_HINT_LINES)
             self.headline.say(_HINT)
             return
+        self.headline.set_lines(_HEAD_LINES)
         self._lines = lines_of(explanation, self._of or content)
         self._scale = scale_of(self._lines)
         headline = _headline(explanation, self._scale)

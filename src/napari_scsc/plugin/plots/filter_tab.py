@@ -50,7 +50,6 @@ class FilterTab(PlotTab):
         for line in (self._zero, self._here):
             self.spectrum.addItem(line, ignoreBounds=True)
         theme.quieten(self.spectrum)
-        self.spectrum.setFixedHeight(80)
         self.spectrum.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self.spectrum.hide()
         layout = theme.column(self)
@@ -139,12 +138,13 @@ class FilterTab(PlotTab):
         """The mosaic; axes that have a slider here have one there."""
         assert content is not None
         labels = [label or "y" for label in content.labels]
-        return layer_data(content.mosaic(), "base filters", labels, 1.0, plot="filters")
+        return layer_data(content.mosaic(), "base filters · mosaic", labels, 1.0, plot="filters")
 
     def recolour(self, palette: QPalette) -> None:
         """Take the colours of the window."""
         self.picture.recolour(palette)
         theme.recolour(self.spectrum, [self.spectrum.getPlotItem()], palette)
+        self.spectrum.setFixedHeight(theme.scaled(self, 80))
         faint = theme.mixed(palette, 0.4)
         self._spectrum.setPen(pg.mkPen(theme.accent(palette)))
         self._zero.setPen(pg.mkPen(faint))

@@ -36,14 +36,13 @@ class NoiseTab(PlotTab):
         self._powers: Array = np.zeros(0)
         self.picture = FilterMosaic("Base filters of the noise")
         self.picture.over.connect(self._point)
-        self.text = TextLine(lines=3)
+        self.text = TextLine(lines=4)
         self.spectrum = pg.PlotWidget()
         self.spectrum.setAccessibleName("Power spectrum of the noise along rows and columns")
         self.spectrum.getPlotItem().setLabels(bottom="cycles a pixel", left="power")
         self._down = theme.curve(self.spectrum.getPlotItem())
         self._right = theme.curve(self.spectrum.getPlotItem())
         theme.quieten(self.spectrum)
-        self.spectrum.setFixedHeight(110)
         self.spectrum.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         layout = theme.column(self)
         layout.addWidget(self.picture, 1)
@@ -88,8 +87,8 @@ class NoiseTab(PlotTab):
         self.picture.outline_filter(number)
         power = self._powers[number]
         self.text.say(
-            f"direction {number} of the noise: {power:.3g} times as strong as white noise",
-            "the curves: along columns (accent) and along rows",
+            f"direction {number}: {power:.3g} times as strong as white noise",
+            "the curves: along columns (blue) and along rows",
         )
 
     def is_empty(self, content: PlotContent | None) -> bool:
@@ -115,5 +114,6 @@ class NoiseTab(PlotTab):
         """Take the colours of the window."""
         self.picture.recolour(palette)
         theme.recolour(self.spectrum, [self.spectrum.getPlotItem()], palette)
+        self.spectrum.setFixedHeight(theme.scaled(self, 110))
         self._down.setPen(pg.mkPen(theme.accent(palette)))
         self._right.setPen(pg.mkPen(theme.mixed(palette, 0.6)))

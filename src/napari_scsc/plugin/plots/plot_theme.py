@@ -15,6 +15,8 @@ from napari_scsc._types import Array
 
 SEPARATOR = 128  # grey: stands out from white, blue and orange, and from a light and a dark theme
 
+_LINE_SPACING = 17  # pixels, of type of the usual size
+
 
 def column(widget: QWidget) -> QVBoxLayout:
     """The layout of a tab."""
@@ -60,6 +62,11 @@ def recolour(view: Any, plots: Iterable[Any], palette: QPalette) -> None:
             if axis.label.isVisible() and side == "bottom":  # pyqtgraph leaves much room for both
                 axis.setHeight(2 * QFontMetrics(font).height() + 10)
         plot.titleLabel.setText(plot.titleLabel.text, color=text, size=f"{font.pointSizeF():.1f}pt")
+
+
+def scaled(widget: QWidget, pixels: int) -> int:
+    """A length that was chosen for type of the usual size, for the type of a widget."""
+    return round(pixels * max(widget.fontMetrics().lineSpacing() / _LINE_SPACING, 1.0))
 
 
 def mixed(palette: QPalette, share: float) -> QColor:

@@ -171,7 +171,10 @@ class Thumbnail(QLabel):
 
 
 class TextLine(QLabel):
-    """Some lines of text that never change the layout, however long they are."""
+    """Some lines of text that never change the layout, however long they are.
+
+    The mouse over it shows what has no room.
+    """
 
     def __init__(self, lines: int = 1) -> None:
         super().__init__()
@@ -195,3 +198,10 @@ class TextLine(QLabel):
     def say(self, *lines: str) -> None:
         """Show these lines."""
         self.setText("\n".join(lines))
+        self.setToolTip("\n".join(lines))
+
+    def set_lines(self, lines: int) -> None:
+        """Keep room for that many lines from now on."""
+        if lines != self._lines:
+            self._lines = lines
+            self._make_room()

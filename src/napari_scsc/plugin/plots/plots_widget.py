@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from qtpy.QtCore import QBuffer, QEvent, QSize, Signal
+from qtpy.QtCore import QBuffer, QEvent, QSize, Qt, Signal
 from qtpy.QtGui import QHideEvent, QShowEvent
 from qtpy.QtWidgets import QSizePolicy, QTabWidget, QVBoxLayout, QWidget
 
@@ -22,6 +22,7 @@ from napari_scsc.plugin.plots.plot_buttons import PlotButtons, ask_path
 from napari_scsc.plugin.plots.plot_content import PlotData, PlottedBank
 from napari_scsc.plugin.plots.plot_export import write_table
 from napari_scsc.plugin.plots.plot_tab import PlotTab
+from napari_scsc.plugin.plots.plot_theme import scaled
 from napari_scsc.plugin.plots.progress_tab import ProgressTab
 from napari_scsc.plugin.plots.redraw_clock import RedrawClock
 from napari_scsc.plugin.plots.weight_tab import WeightTab
@@ -74,10 +75,14 @@ class Plots(QWidget):
         self._stale: set[PlotTab] = set(self._all_tabs)
         self.tabs = QTabWidget()
         self.tabs.setDocumentMode(True)
-        self.tabs.tabBar().setDrawBase(False)
+        bar = self.tabs.tabBar()
+        bar.setDrawBase(False)
+        bar.setUsesScrollButtons(False)  # all of them are to be seen, with shorter names if need be
+        bar.setElideMode(Qt.TextElideMode.ElideRight)
         self.tabs.setAccessibleName("Live plots")
         for tab in self._all_tabs:
-            self.tabs.setTabToolTip(self.tabs.addTab(tab, tab.title), tab.tip)
+            index = self.tabs.addTab(tab, tab.title)
+            self.tabs.setTabToolTip(index, f"{tab.title}: {tab.tip}")
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Expanding)
         self.buttons = PlotButtons()
         layout = QVBoxLayout(self)
@@ -275,11 +280,13 @@ class Plots(QWidget):
         self.clock.stop()
 
     def changeEvent(self, event: QEvent | None) -> None:
-        """Follow the theme."""
+        """Follow the theme and the size of type."""
         super().changeEvent(event)
-        palette_changed = event is not None and event.type() == QEvent.Type.PaletteChange
-        if palette_changed and hasattr(self, "buttons"):  # Qt calls this in __init__ too
+        changes = (QEvent.Type.PaletteChange, QEvent.Type.FontChange)
+        is_change = event is not None and event.type() in changes
+        if is_change and hasattr(self, "buttons"):  # Qt calls this in __init__ too
             self._recolour()
+            self.updateGeometry()
 
     def sizeHint(self) -> QSize:
         """What fits a dock."""
@@ -287,4 +294,4 @@ class Plots(QWidget):
 
     def minimumSizeHint(self) -> QSize:
         """Little room while there is nothing to see."""
-        return QSize(200, 130 if self._data.is_empty else 340)
+        return QSize(200, scaled(self, 130 if self._data.is_empty else 340))

@@ -40,13 +40,12 @@ class ProgressTab(PlotTab):
             plot.setXLink(self.plots[-1])
             plot.getAxis("bottom").setStyle(showValues=False)
         for plot in self.plots:
-            plot.getAxis("left").setWidth(52)  # the same for all, so that the times lie in line
             plot.getAxis("left").setTickDensity(0.7)
         self.plots[-1].getAxis("bottom").setLabel("seconds")
         self.view.ci.layout.setContentsMargins(0, 0, 6, 0)
         self.view.ci.layout.setSpacing(0)
         theme.quieten(self.view, self.plots)
-        self.text = TextLine()
+        self.text = TextLine(lines=2)
         layout = theme.column(self)
         layout.addWidget(self.view, 1)
         layout.addWidget(self.text)
@@ -121,6 +120,8 @@ class ProgressTab(PlotTab):
     def recolour(self, palette: QPalette) -> None:
         """Take the colours of the window."""
         theme.recolour(self.view, self.plots, palette)
+        for plot in self.plots:  # the same for all, so that the times lie in line
+            plot.getAxis("left").setWidth(theme.scaled(self, 52))
         for curve in self.curves:
             curve.setPen(pg.mkPen(theme.accent(palette)))
             curve.setSymbolPen(None)

@@ -14,8 +14,8 @@ from napari_scsc.plugin.plots.plot_tab import PlotTab
 from napari_scsc.plugin.plots.plot_theme import column
 from napari_scsc.plugin.plots.plot_widgets import ColourBar, Picture, TextLine, Thumbnail
 
-_BY_USE = "column of W, ordered by use: most used first"
-_BY_LENGTH = "column of W, ordered by length: longest first"
+_BY_USE = "columns of W, most used first"
+_BY_LENGTH = "columns of W, longest first"
 
 
 class WeightTab(PlotTab):
