@@ -42,9 +42,10 @@ def unfold(dock):
             head.setChecked(True)
 
 
-@pytest.fixture
-def dock(make_dock):
+@pytest.fixture(params=[0, 1], ids=["Restore", "Filters"])
+def dock(make_dock, request):
     _, found = make_dock(noisy_cells(), name="cells", show=True)
+    found.tabs.setCurrentIndex(request.param)
     unfold(found)
     return found
 
@@ -70,7 +71,7 @@ def test_every_control_is_reached_by_the_tab_key(dock):
 
 def test_every_control_has_a_name(dock):
     nameless = [w for w in controls(dock) if not name_of(w, dock)]
-    assert len(controls(dock)) > 20
+    assert len(controls(dock)) > 15
     assert not nameless, [(type(w).__name__, w.toolTip(), w.parent()) for w in nameless]
 
 

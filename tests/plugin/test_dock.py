@@ -95,7 +95,7 @@ def test_second_run_makes_a_layer_of_its_own(make_dock, noisy):
         dock.denoise()
         assert dock.wait(60)
     names = [layer.name for layer in viewer.layers]
-    assert names == ["nuclei", "nuclei · denoised", "nuclei · denoised [1]"]
+    assert names == ["nuclei", "nuclei · denoised", "nuclei · denoised 2"]
 
 
 def test_script_gives_the_same_bits(make_dock, noisy):

@@ -43,6 +43,7 @@ def test_click_explains_a_pixel_of_the_result_while_the_tab_is_open(make_dock, q
     dock.denoise()
     finish(dock)
     assert viewer.mouse_drag_callbacks == untouched
+    dock.tabs.setCurrentIndex(1)
     tabs = dock.plots.tabs
     tabs.setCurrentWidget(dock.plots.explain)
     assert len(viewer.mouse_drag_callbacks) == len(untouched) + 1
@@ -98,8 +99,7 @@ def test_original_is_seen_whatever_results_there_are(make_light_dock):
     dock.sources = ["cells"]
     dock.denoise()
     finish(dock)
-    dock.preview()
-    finish(dock)
+    viewer.add_image(noisy_cells(), name="reference")  # on top of all
     viewer.layers["cells"].visible = False
     before = {layer.name: layer.visible for layer in viewer.layers}
     dock.compare_section.show_original(True)
@@ -112,13 +112,14 @@ def test_original_is_seen_whatever_results_there_are(make_light_dock):
 
 def test_result_takes_the_place_of_its_preview(make_light_dock):
     viewer, dock = make_light_dock(noisy_cells(), name="cells")
-    dock.preview()
+    dock.preview = True
     finish(dock)
-    assert "preview of 64 x 64" in dock.message
+    assert "Preview of 64 x 64" in dock.message
     dock.denoise()
     finish(dock)
     assert [layer.name for layer in viewer.layers] == ["cells", "cells · denoised"]
     assert "cells · denoised" in dock.message
+    assert not dock.preview
 
 
 def test_what_was_said_of_another_image_is_forgotten(make_light_dock):

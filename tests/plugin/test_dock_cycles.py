@@ -148,8 +148,9 @@ def test_closed_dock_has_nothing_left_to_do(make_light_dock, qtbot, monkeypatch)
 
     slow_down(monkeypatch)
     _, dock = make_light_dock(noisy_cells(), name="mine")
-    dock.preview()
+    dock.denoise()
     qtbot.waitUntil(lambda: dock.result is not None, timeout=5000)
+    dock.preview = True
     dock.strength, dock.seed = 2.0, 7
     dock.close()
     assert not [timer for timer in dock.findChildren(QTimer) if timer.isActive()]
@@ -177,14 +178,15 @@ def test_dock_that_is_hidden_and_shown_goes_on(make_dock, qtbot, monkeypatch):
 def controls_of_jobs(viewer, qtbot, state):
     """Start the jobs; what is returned can end them, if closing the viewer does not."""
     dock = open_with_a_job(viewer, qtbot)
-    if state == "learning and restoring":
-        dock.learn()
+    if state == "with a preview":
+        dock.preview = True
+        qtbot.wait(400)
     if state == "paused":
         dock.pause()
-    return [job.cancellation for job in dock.runner.job.jobs]
+    return [dock.runner.job.job.cancellation]
 
 
-@pytest.mark.parametrize("state", ["running", "paused", "learning and restoring"])
+@pytest.mark.parametrize("state", ["running", "paused", "with a preview"])
 def test_closing_the_viewer_ends_its_jobs(make_napari_viewer, memory, qtbot, monkeypatch, state):
     from napari.utils import progress
     from qtpy.QtCore import QThreadPool

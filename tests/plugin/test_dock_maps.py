@@ -9,6 +9,7 @@ import pytest
 from dock_tools import errors_raised, finish, noisy_cells, quietly, set_preferences
 from qtpy.QtWidgets import QFileDialog
 
+from napari_scsc.plugin.sections.form_widgets import Fold
 from napari_scsc import audit, denoise, iter_denoise
 
 pytestmark = pytest.mark.screen
@@ -27,7 +28,7 @@ def squares(shape=(64, 64)):
 def test_switches_show_and_remove_what_the_run_kept(make_dock, qtbot, monkeypatch):
     image = noisy_cells()
     viewer, dock = make_dock(image, name="cells", scale=(2, 2), show=True)
-    switches = dock.compare_section.maps.buttons
+    switches = dock.compare_section.maps.switches
     assert not any(button.isEnabled() for button in switches.values())
     dock.quality = "fast"
     dock.denoise()
@@ -62,7 +63,7 @@ def test_switch_goes_off_when_its_layer_is_removed_and_with_a_new_result(make_li
     dock.quality = "fast"
     dock.denoise()
     finish(dock)
-    switches = dock.compare_section.maps.buttons
+    switches = dock.compare_section.maps.switches
     switches["error"].click()
     viewer.layers.remove("cells · error")
     assert not switches["error"].isChecked()
@@ -81,7 +82,7 @@ def test_residual_that_the_run_adds_is_switched_on(make_light_dock):
     dock.quality, dock.residual = "fast", True
     dock.denoise()
     finish(dock)
-    switch = dock.compare_section.maps.buttons["residual"]
+    switch = dock.compare_section.maps.switches["residual"]
     assert switch.isChecked()
     switch.click()
     assert "cells · residual" not in names(viewer)
@@ -94,7 +95,7 @@ def test_what_has_no_error_says_so(make_light_dock, monkeypatch, tmp_path):
     dock.quality = "draft"
     dock.inpaint()
     finish(dock)
-    switches = dock.compare_section.maps.buttons
+    switches = dock.compare_section.maps.switches
     assert switches["residual"].isEnabled()
     assert not switches["error"].isEnabled()
     assert "groups of patches" in switches["error"].toolTip()
@@ -111,7 +112,7 @@ def test_error_of_colours_is_one_picture(make_light_dock):
     dock.kind, dock.quality = "rgb", "fast"
     dock.denoise()
     finish(dock)
-    dock.compare_section.maps.buttons["error"].click()
+    dock.compare_section.maps.switches["error"].click()
     layer = viewer.layers["mine · error"]
     assert not layer.rgb
     assert layer.data.shape == (48, 48)
@@ -131,6 +132,8 @@ def test_regions_are_audited_and_saved(make_dock, monkeypatch, tmp_path):
     dock.quality = "fast"
     dock.denoise()
     finish(dock)
+    for fold in dock.findChildren(Fold):
+        fold.head.setChecked(True)
     section = dock.compare_section.audit
     assert not section.regions.visible
     viewer.add_labels(np.zeros((5, 5), int), name="too small")

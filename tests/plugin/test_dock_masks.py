@@ -128,12 +128,14 @@ def test_mask_that_is_renamed_is_still_the_mask(make_light_dock):
         assert dock.missing_layer == layer.name
         viewer.layers.move(0, 2)
         assert dock.missing_layer == layer.name
-    dock.task, dock.quality = "Inpaint", "fast"
+    dock.task, dock.quality = "Fill holes", "fast"
     dock.missing_layer = labels.name
     dock.inpaint()
     finish(dock)
     assert (dock.result.data != viewer.layers["mine"].data).any()
     viewer.layers.remove(labels)
+    assert dock.missing_layer == "drawn renamed"  # the only one that is left
+    viewer.layers.remove("drawn renamed")
     assert dock.missing_layer == "no layer"
 
 
@@ -177,7 +179,7 @@ def test_layer_that_cannot_be_restored_is_said_in_words(make_light_dock, name):
     viewer, dock = make_light_dock(noisy_cells(), name="good")
     viewer.add_image(data, name="hopeless", **looks)
     dock.sources = ["hopeless"]
-    for start in (dock.denoise, dock.learn, dock.preview):
+    for start in (dock.denoise, dock.learn):
         dock.run_section.say("")
         dock.attempt(start)
         finish(dock)
@@ -188,14 +190,15 @@ def test_layer_that_cannot_be_restored_is_said_in_words(make_light_dock, name):
     assert words in dock.message or "missing" in dock.message
     dock.sources, dock.task = ["good"], "Denoise"
     assert is_ready(dock)
-    dock.preview()
+    dock.quality = "draft"
+    dock.denoise()
     finish(dock)
     assert "Done" in dock.message
 
 
 def test_empty_viewer_is_said_in_words(make_light_dock):
     _, dock = make_light_dock()
-    for start in (dock.denoise, dock.inpaint, dock.learn, dock.preview):
+    for start in (dock.denoise, dock.inpaint, dock.learn):
         dock.run_section.say("")
         dock.attempt(start)
         assert "open an image" in dock.message
@@ -203,7 +206,6 @@ def test_empty_viewer_is_said_in_words(make_light_dock):
     for button in (
         dock.run_section.main_button,
         dock.learn_section.start,
-        dock.restore_section.preview,
     ):
         assert not button.isEnabled()
         assert "open an image" in button.toolTip()

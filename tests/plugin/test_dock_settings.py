@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from dock_tools import (
+    choose,
     complaints,
     finish,
     is_ready,
@@ -40,7 +41,7 @@ FIELDS = {
     "passes": 3,
     "seed": 11,
     "go_on": True,
-    "task": "Inpaint",
+    "task": "Fill holes",
     "quality": "fast",
     "sigma": 2.5,
     "noise_model": "correlated",
@@ -51,6 +52,7 @@ FIELDS = {
     "saturated": True,
     "residual": True,
     "method": "the paper's code",
+    "preview": True,
     "reference": "mine",
 }
 
@@ -65,7 +67,7 @@ def shown(dock, name):
     if name == "strength":
         (readout,) = field.native.findChildren(QDoubleSpinBox)
         return readout.value()
-    if name == "model":
+    if name in ("model", "task"):
         (chosen,) = (b for b in field.native.findChildren(QRadioButton) if b.isChecked())
         return chosen.text()
     for reader in ("currentText", "isChecked", "value"):
@@ -353,7 +355,6 @@ def test_samples_open_and_are_guessed_right(make_light_dock):
         made = viewer.open_sample("napari-scsc", key)
         dock.sources = [made[0].name]
         assert dock.axes == PRESETS[kind]
-        assert kind in dock.about
         assert is_ready(dock)
     dock.missing_layer = "missing"
 
@@ -391,7 +392,8 @@ def test_script_of_a_second_denoising_with_the_filters_of_the_first(make_light_d
     assert_script_repeats(viewer, dock)
     own = dock.bank.id
     viewer.add_image(noisy_cells((48, 80)), name="other")
-    dock.sources, dock.sigma = ["other"], 55.0
+    dock.sources = ["other"]
+    dock.sigma, dock.bank = 55.0, dock.bank  # chosen, and no longer those of the first alone
     dock.denoise()
     finish(dock)
     assert dock.bank.id == own
@@ -454,7 +456,7 @@ def test_script_of_the_model_of_the_paper_learned_and_used(make_light_dock):
 def test_script_with_axes_of_ones_own(make_light_dock, qtbot):
     volume = noisy_cells((4, 40, 40))
     viewer, dock = make_light_dock(volume, name="mine", axis_labels=("z", "y", "x"))
-    dock.source_section._boxes[0].value = "separate"
+    dock.source_section._boxes[0].value = "each by itself"
     dock.quality = "fast"
     dock.denoise()
     finish(dock)
@@ -487,11 +489,11 @@ def test_copied_script_is_the_script(make_light_dock):
     from qtpy.QtWidgets import QApplication
 
     viewer, dock = make_light_dock(noisy_cells((40, 40)), name="mine")
-    assert not dock.foot.copy_button.isEnabled()
+    assert not dock.actions_by_name["Copy script"].isEnabled()
     dock.quality = "fast"
     dock.denoise()
     finish(dock)
-    dock.foot.copy_button.click()
+    choose(dock, "Copy script")
     assert QApplication.clipboard().text() == dock.script
     recipe = viewer.layers["mine · denoised"].metadata["napari_scsc"]["recipe"]
     assert recipe["script"] == dock.script

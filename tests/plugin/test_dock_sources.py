@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from dock_tools import (
+    choose,
     errors_raised,
     finish,
     is_ready,
@@ -23,7 +24,8 @@ pytestmark = pytest.mark.screen
 
 
 def listed(dock):
-    return [item.text() for _, item in dock.source_section._items()]
+    picker = dock.source_section.picker
+    return [picker.itemText(row) for row in range(picker.count())]
 
 
 def test_list_of_sources_follows_the_layers(make_light_dock):
@@ -33,13 +35,14 @@ def test_list_of_sources_follows_the_layers(make_light_dock):
     viewer.add_image(noisy_cells(), name="b")
     viewer.add_labels(np.zeros((64, 64), int), name="labels")
     viewer.add_points(np.zeros((1, 2)))
-    assert listed(dock) == ["a", "b"]
+    assert listed(dock) == ["b", "a"]
     assert dock.sources == ["a"]
     viewer.layers["a"].name = "first"
     assert dock.sources == ["first"]
     dock.sources = ["first", "b"]
+    assert listed(dock) == dock.sources == ["b", "first"]  # the order is napari's
     viewer.layers.move(viewer.layers.index("first"), len(viewer.layers))
-    assert listed(dock) == dock.sources == ["b", "first"]
+    assert listed(dock) == dock.sources == ["first", "b"]
     del viewer.layers["b"]
     assert dock.sources == ["first"]
     viewer.add_image(noisy_cells(), name="c")
@@ -60,29 +63,30 @@ def test_results_and_filters_are_no_sources(make_light_dock):
     dock.quality, dock.residual = "fast", True
     dock.denoise()
     finish(dock)
-    dock.foot.layer_button.click()
+    choose(dock, "Filters to layer")
     assert len(viewer.layers) == 4
     assert listed(dock) == ["mine"]
 
 
-def test_first_of_several_ticked_layers_is_restored(make_light_dock):
+def test_every_ticked_layer_is_restored(make_light_dock):
     viewer, dock = make_light_dock()
     for name in "abc":
         viewer.add_image(noisy_cells(), name=name)
     dock.sources, dock.quality = ["b", "c"], "fast"
     dock.denoise()
     finish(dock)
-    assert [layer.name for layer in viewer.layers] == ["a", "b", "c", "b · denoised"]
+    made = ["c · denoised", "b · denoised"]
+    assert [layer.name for layer in viewer.layers] == ["a", "b", "c", *made]
+    assert [layer.name for layer in dock.results] == made
 
 
 def test_what_is_said_of_a_layer_follows_its_data_and_labels(make_light_dock):
     viewer, dock = make_light_dock(noisy_cells(), name="mine")
-    assert "64 x 64 uint16" in dock.about
+    assert "64 x 64" in dock.about
     viewer.layers["mine"].data = noisy_cells((32, 48)).astype(np.float32)
-    assert "32 x 48 float32" in dock.about
-    viewer.layers["mine"].data = np.zeros((5, 32, 48), np.float32)
-    assert "kind" in dock.about
-    assert not dock.run_section.main_button.isEnabled()
+    assert "32 x 48" in dock.about
+    viewer.layers["mine"].data = np.zeros((3, 32, 48), np.float32)
+    assert dock.axes.roles == ("sample", "shift", "shift")
     viewer.layers["mine"].axis_labels = ("z", "y", "x")
     assert "stack" in dock.about
     assert dock.axes == PRESETS["stack"]
@@ -147,7 +151,7 @@ def test_learning_from_several_layers_survives_what_happens_to_them(make_light_d
     del viewer.layers["a"]
     dock.pause()
     finish(dock)
-    assert dock.bank.id == learn([images[0], images[2]], tiles=16, seed=0).id
+    assert dock.bank.id == learn([images[2], images[0]], tiles=16, seed=0).id
     assert is_ready(dock)
 
 
@@ -194,15 +198,15 @@ def test_roles_are_corrected_by_the_boxes_of_one_layer_only(make_light_dock, qtb
     viewer.add_image(volume, name="b", axis_labels=("z", "y", "x"))
     dock.sources = ["a"]
     boxes = dock.source_section._boxes
-    assert [box.value for box in boxes[:3]] == ["slide"] * 3
-    boxes[0].value = "separate"
+    assert [box.value for box in boxes[:3]] == ["together"] * 3
+    boxes[0].value = "each by itself"
     assert dock.axes.roles == ("sample", "shift", "shift")
-    qtbot.waitUntil(lambda: boxes[0].value == "separate", timeout=1000)
+    qtbot.waitUntil(lambda: boxes[0].value == "each by itself", timeout=1000)
     dock.sources = ["b"]
     assert dock.axes == PRESETS["stack"]
-    assert boxes[0].value == "slide"
+    assert boxes[0].value == "together"
     dock.sources = ["a"]
-    assert boxes[0].value == "separate"
+    assert boxes[0].value == "each by itself"
     dock.quality = "fast"
     dock.denoise()
     finish(dock)
@@ -210,16 +214,16 @@ def test_roles_are_corrected_by_the_boxes_of_one_layer_only(make_light_dock, qtb
     np.testing.assert_array_equal(dock.result.data, expected)
     dock.kind = "multispectral"
     assert dock.axes == PRESETS["multispectral"]
-    assert boxes[0].value == "span"
+    assert boxes[0].value == "joined"
 
 
 def test_no_axis_to_slide_along_is_refused(make_light_dock, qtbot):
     _, dock = make_light_dock(noisy_cells(), name="a")
     boxes = dock.source_section._boxes
-    boxes[0].value = "span"
-    boxes[1].value = "span"
+    boxes[0].value = "joined"
+    boxes[1].value = "joined"
     assert "slide" in dock.message
-    qtbot.waitUntil(lambda: boxes[1].value == "slide", timeout=1000)
+    qtbot.waitUntil(lambda: boxes[1].value == "together", timeout=1000)
     assert dock.axes.roles == ("joint", "shift")
 
 
@@ -237,17 +241,14 @@ def test_kind_with_other_axes_than_the_layer_is_said_in_words(make_light_dock):
     assert is_ready(dock)
 
 
-def test_more_axes_than_filters_can_slide_along_is_said_in_words(make_light_dock):
+def test_more_axes_than_filters_can_slide_along_is_said_in_words(make_light_dock, qtbot):
     series = np.random.default_rng(0).normal(size=(4, 4, 20, 20)).astype(np.float32)
-    viewer, dock = make_light_dock(noisy_cells(), name="good")
-    viewer.add_image(series, name="series", axis_labels=("t", "z", "y", "x"))
-    dock.sources = ["series"]
-    dock.attempt(dock.denoise)
-    finish(dock)
-    for words in (dock.about, dock.message):
-        assert "slide" in words
-        assert "zip()" not in words
-    dock.sources = ["good"]
+    _, dock = make_light_dock(series, name="series", axis_labels=("t", "z", "y", "x"))
+    assert dock.axes.roles == ("sample", "shift", "shift", "shift")
+    box = dock.source_section._boxes[0]
+    box.value = "together"
+    assert "up to three axes" in dock.message
+    qtbot.waitUntil(lambda: box.value == "each by itself", timeout=1000)
     assert is_ready(dock)
 
 

@@ -24,6 +24,7 @@ def some_bank(joint=(), support=(5, 5), n_base=4):
 
 def look(dock, qtbot):
     """Open the tab that explains."""
+    dock.tabs.setCurrentIndex(1)
     dock.plots.tabs.setCurrentWidget(dock.plots.explain)
     dock.show()
     qtbot.waitUntil(lambda: dock.plots.explaining)
@@ -165,7 +166,7 @@ def test_they_are_no_source_no_mask_and_no_reference(make_light_dock, qtbot):
     ask(dock, (20, 30))
     assert outlines(viewer) is not None
     assert dock.sources == ["mine"]
-    assert dock.source_section._list.count() == 1
+    assert dock.source_section.picker.count() == 1
     for section, name, before in choices:
         assert getattr(section, name).choices == before
     dock.quality = "fast"

@@ -176,6 +176,7 @@ def test_dock_has_no_canvas_floats_and_leaves_pyqtgraph_as_it_was(make_dock, qtb
 
 def test_nothing_is_drawn_while_the_dock_is_hidden(make_dock, qtbot):
     _, dock = make_dock(noisy_cells(), show=True)
+    dock.tabs.setCurrentIndex(1)
     frame = dock.parent()
     frame.hide()
     qtbot.waitUntil(lambda: not dock.plots.isVisible(), timeout=5000)

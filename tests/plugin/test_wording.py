@@ -65,7 +65,7 @@ def infinite_values(viewer, dock):
 @pytest.mark.parametrize(
     ("mistake", "advice"),
     [
-        (nan_to_denoise, "choose the task Inpaint"),
+        (nan_to_denoise, "choose the task 'Fill holes'"),
         (nothing_to_fill, "choose a Labels or Shapes layer as the mask"),
         (infinite_values, "cover them with a Labels layer"),
     ],

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from napari.layers import Image, Layer
+from napari.layers import Image
 from napari.utils.notifications import show_info
 from napari.utils.theme import get_theme
 from qtpy.QtCore import QEvent, Qt, QTimer
@@ -29,7 +29,7 @@ from napari_scsc.groups import compiling
 from napari_scsc.io.filenames import format_shape
 from napari_scsc.io.layers import bank_layer
 from napari_scsc.noise.model import Noise
-from napari_scsc.plugin import layers, preferences
+from napari_scsc.plugin import preferences
 from napari_scsc.plugin.bank_holder import BankHolder
 from napari_scsc.plugin.controller import Event, State
 from napari_scsc.plugin.cost import duration, find_cost, in_bytes
@@ -38,6 +38,7 @@ from napari_scsc.plugin.focus_frame import FocusFrame
 from napari_scsc.plugin.live_preview import LivePreview
 from napari_scsc.plugin.part_attribute import PartAttribute
 from napari_scsc.plugin.pixel_explainer import PixelExplainer
+from napari_scsc.plugin.placing import add_beside
 from napari_scsc.plugin.requests import RestoreRequest
 from napari_scsc.plugin.script import read_from_files
 from napari_scsc.plugin.sections.compare_section import KEY, CompareSection
@@ -229,7 +230,12 @@ class Dock(Section):
         )
         self.runner = TaskRunner(parts, self._show_state, self)
         self.controller = self.runner.controller
-        self.live_preview = LivePreview(self._viewer, self._read_preview_request, self)
+        self.live_preview = LivePreview(
+            self._viewer,
+            self._read_preview_request,
+            self,
+            is_busy=lambda: self.controller.is_busy,
+        )
         self._explainer = PixelExplainer(parts, self.runner)
         self._link = ViewerLink(
             self._viewer,
@@ -315,9 +321,11 @@ class Dock(Section):
         self.restore_section.settings_changed.connect(self._refresh_preview)
         self.plots.filters.noise_marked.connect(self._refresh_preview)
         self.live_preview.noise_found.connect(self._noise_found_in_view)
+        self.live_preview.switched.connect(self._preview_switched)
+        self.live_preview.told.connect(self._tell_of_preview)
         self.runner.noise_found.connect(self._noise_found)
-        self.runner.results_changed.connect(self._refresh_preview)
-        self.plots.layer_wanted.connect(lambda made: _add_layer(self._viewer, made))
+        self.runner.results_changed.connect(self._end_preview)
+        self.plots.layer_wanted.connect(lambda made: add_beside(self._viewer, made))
         self.plots.explaining_changed.connect(self._link.listen_to_clicks)
         self.plots.explaining_changed.connect(self._explainer.outlines.set_seen)
 
@@ -470,6 +478,17 @@ class Dock(Section):
     def _switch_preview(self, is_on: bool) -> None:
         self.attempt(lambda: self.live_preview.switch(is_on))
 
+    def _preview_switched(self, is_on: bool) -> None:
+        self.preview = is_on
+
+    def _end_preview(self) -> None:
+        """What is restored as a whole needs no preview."""
+        self.preview = False
+
+    def _tell_of_preview(self, words: str) -> None:
+        if not self.busy:
+            self.run_section.say(words)
+
     def _refresh_preview(self) -> None:
         self.attempt(self.live_preview.refresh)
 
@@ -502,7 +521,7 @@ class Dock(Section):
         """Add the base filters as a layer, and say where it is."""
         bank = self.bank
         if bank is not None:
-            _add_layer(self._viewer, bank_layer(bank, "base filters · stack"))
+            add_beside(self._viewer, bank_layer(bank, "base filters · stack"))
             self.run_section.say(
                 f"{bank.n_base} filters of {format_shape(bank.support)} pixels are the layer "
                 "'base filters · stack', beside the image"
@@ -536,9 +555,3 @@ def _get_ready() -> None:
 def _warm_up() -> None:
     compiling.warm_up()
     machine_speed.measure()
-
-
-def _add_layer(viewer: Any, made: Any) -> None:
-    layer = Layer.create(*made)
-    layers.take_units(layer, viewer.layers.extent.units)
-    viewer.add_layer(layer)

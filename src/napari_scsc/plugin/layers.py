@@ -98,8 +98,16 @@ def channels_of(layer: Image, layers: Any) -> list[Image]:
         if is_image(other)
         and other.source.path == path
         and other.rgb == layer.rgb
-        and wrap_image(other.data).shape == wrap_image(layer.data).shape
+        and shape_of(other) == shape_of(layer)
     ]
+
+
+def shape_of(layer: Image) -> tuple[int, ...]:
+    """Lengths of the axes of the data; none, if it cannot be restored."""
+    try:
+        return wrap_image(layer.data).shape
+    except (ValueError, TypeError):
+        return ()
 
 
 def result_arguments(source: Snapshot, task: str, recipe: dict[str, Any]) -> dict[str, Any]:
@@ -116,19 +124,6 @@ def sign(layer: Image) -> None:
     """Write into a layer of ours which one it is, and what we called it."""
     entry = {**layer.metadata[OURS], "layer": str(layer.unique_id), "name": layer.name}
     layer.metadata = {**layer.metadata, OURS: entry}
-
-
-def find_preview(layers: Any, layer_id: str) -> Image | None:
-    """The preview of a source that may be replaced: made by us, and not renamed since.
-
-    A duplicate of it has the same metadata, but is another layer.
-    """
-    for layer in layers:
-        signed = {"layer": str(layer.unique_id), "name": layer.name}
-        wanted = {"result_of": layer_id, "task": PREVIEW, **signed}
-        if isinstance(layer, Image) and wanted.items() <= _entry_of(layer).items():
-            return layer
-    return None
 
 
 def _entry_of(layer: Any) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from napari_scsc.noise.model import Noise
 from napari_scsc.plugin import layers
 from napari_scsc.plugin.controller import Ending
 from napari_scsc.plugin.jobs import Job, Outcome, Report
+from napari_scsc.plugin.parts import Part, run_parts
 from napari_scsc.plugin.preview import is_part_of_view, move_looks, preview_region, read_part
 from napari_scsc.plugin.requests import RestoreRequest
 from napari_scsc.restore.api import estimate_noise
@@ -24,7 +26,6 @@ from napari_scsc.run.updates import Finished, NoiseFound, Updates
 _MILLISECONDS_OF_REST = 250  # after the last change of the view or a field
 _FRAME_WIDTH = 3.0  # in pixels of the screen, however large the image is
 _FRAME_COLOUR = (1.0, 0.69, 0.0, 1.0)  # the orange of the plots
-_PLACE = ("scale", "translate", "rotate", "shear", "affine", "units", "axis_labels")
 _COLOURS = ("contrast_limits", "colormap", "gamma")
 
 ReadRequest = Callable[[], tuple[Image, RestoreRequest]]
@@ -268,7 +269,7 @@ class LivePreview(QObject):
         if before is not None and before.key[:2] == part.key[:2]:
             part.noise = before.noise
         self._part = part
-        self._job = Job("Preview", part.updates, self)
+        self._job = Job("Preview", partial(run_parts, (Part(part.updates),)), self)
         self._job.reported.connect(self._show_report)
         self._job.ended.connect(self._end)
         self.told.emit("Preview ...")
@@ -306,9 +307,10 @@ class LivePreview(QObject):
         part = self._part
         if not self._is_current or part is None:
             return
-        if isinstance(report.update, NoiseFound | Finished) and report.update.noise is not None:
-            self.noise_found.emit(report.update.noise)
-        if report.has_new_values:
+        update = report.newest.update
+        if isinstance(update, NoiseFound | Finished) and update.noise is not None:
+            self.noise_found.emit(update.noise)
+        if report.changed:
             self._show(part)
 
     def _end(self, outcome: Outcome) -> None:
@@ -380,7 +382,7 @@ class LivePreview(QObject):
     def _place(self, part: _Part) -> None:
         """Move the layer to where its part of the source is by now."""
         assert self._layer is not None
-        for name in _PLACE:
+        for name in layers.PLACE:
             if not np.array_equal(getattr(self._layer, name), part.looks[name]):
                 setattr(self._layer, name, part.looks[name])
 

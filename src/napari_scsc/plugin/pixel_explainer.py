@@ -29,15 +29,23 @@ class PixelExplainer(Background):
 
     def explain(self, position: Any) -> None:
         """Show which filters made the pixel at that position of the world."""
-        bank = self._parts.filters.bank
-        if bank is None:
-            raise UserError("there are no filters yet: learn some, then click a pixel")
+        found = self._parts.filters.bank
         layer, source = self._parts.source.first()
         axes, original, noise = source.axes, None, None
-        result = self._runner.result
+        active = self._parts.viewer.layers.selection.active
+        result = self._runner.result_in(active) or self._runner.result
         if result is not None and result.layer in self._parts.viewer.layers:
+            if result.channel is not None:
+                raise UserError(
+                    f"{result.request.source.name} was restored together with other channels, and "
+                    "no filter is its alone"
+                )
             layer, shown = result.layer, result.request.source
             axes, original, noise = shown.axes, shown.data, result.noise
+            found = result.bank or found
+        if found is None:
+            raise UserError("there are no filters yet: learn some, then click a pixel")
+        bank = found
         place = layers.pixel_at(layer, position, axes)
         if place is None:
             return

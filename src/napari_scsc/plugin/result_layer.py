@@ -52,6 +52,8 @@ class ResultLayer:
         The noise that was taken away, once it is done.
     error, support : array, optional
         What is known of each value, if the run has found it; see ``Finished``.
+    bank : FilterBank, optional
+        The filters that restored it, once it is done.
     fit : BankFit, optional
         How well filters fit that were not learned from this image.
     restored : list of Region
@@ -66,6 +68,7 @@ class ResultLayer:
     noise: Noise | None = None
     error: Array | None = None
     support: Array | None = None
+    bank: FilterBank | None = None
     fit: BankFit | None = None
     restored: list[Region] = field(default_factory=list, repr=False)
 
@@ -83,7 +86,7 @@ class ResultLayer:
         noise = finished.noise
         if noise is not None and noise.joint and self.channel is not None:
             noise = noise.joint[self.channel]
-        self.noise = noise
+        self.noise, self.bank = noise, finished.bank
         self.error, self.support = self._channel_of(finished.error), self._channel_of(
             finished.support
         )

@@ -106,14 +106,17 @@ def describe_stage(update: RestoreUpdate | PartFailed) -> str:
 
 def describe_fit(fit: BankFit) -> tuple[str, str]:
     """Whether filters fit an image, in a line, and the figures behind it."""
-    words = f"These filters fit the image: {fit.verdict}" if fit.verdict != "fits" else ""
+    words = "The filters fit this image"
+    if fit.verdict != "fits":
+        words = "The filters do not fit this image well: learn again"
     weights = "not known" if fit.distance_of_weights is None else f"{fit.distance_of_weights:.2f}"
     details = (
         f"outside the span of the filters: {fit.energy_outside:.1%} of the structure\n"
-        f"distance of the weights from the mean of the filters: {weights}\n"
-        f"objective a noise level: {fit.objective_per_noise_level:.2f}"
+        f"that filters of this image would gain: {fit.energy_to_gain:.1%}\n"
+        f"distance of the weights W from their mean in the filters: {weights}\n"
+        f"objective in squares of the noise level: {fit.objective:.2f} (noise alone: 0.5)"
     )
-    return words or "The filters fit this image", details
+    return words, details
 
 
 def summarize_noise(noise: Noise) -> str:

@@ -132,11 +132,11 @@ class CompareSection(Section):
     def show_original(self, shown: bool) -> None:
         """Show the original alone, or all as it was before."""
         if self._shown is not None and (not shown or self._result() is not None):
-            self._original.show(self._shown.request.source.layer_id, shown)
+            self._original.show_original(self._shown.request.source.layer_id, shown)
 
     def close_views(self) -> None:
         """Leave the layers as they are without the dock."""
-        self._original.show("", False)
+        self._original.show_original("", False)
         self.wipe_switch.setChecked(False)
         self.wipe.close()
 

@@ -58,6 +58,7 @@ class SourceSection(Section):
         self._followed: list[Any] = []
         self._chosen: dict[str, Axes] = {}  # axes that the user corrected, by the id of the layer
         self._known: set[str] = set()  # ids of the layers that were there at the last look
+        self._just_opened: set[str] = set()  # ids of those that select themselves
         self.picker = LayerPicker()
         self.picker.setAccessibleName("Image to restore")
         self.picker.picked.connect(self._refresh)
@@ -212,7 +213,9 @@ class SourceSection(Section):
                 ticked = {str(other.unique_id) for other in alike}
         if images and not ticked:
             ticked = {ids[0]}
+        self._just_opened |= set(ids) - self._known
         self._known = set(ids)
+        QTimer.singleShot(0, self._just_opened.clear)  # napari has selected it by then
         self._follow_each(list(self._viewer.layers))
         if ids == self.picker.ids and ticked == set(self.picker.ticked):
             self.others_changed.emit()
@@ -226,14 +229,13 @@ class SourceSection(Section):
         targets = [x for x in self._images() if str(x.unique_id) in ticked]
         if any(other in targets for other in layers.channels_of(layer, self._viewer.layers)):
             return True  # one more channel of the scene
-        shape = wrap_image(layer.data).shape
-        return all(wrap_image(other.data).shape != shape for other in targets)
+        return all(layers.shape_of(other) != layers.shape_of(layer) for other in targets)
 
     def _selection_changed(self, event: Any) -> None:
         """Tick what the user selects in napari; what was just opened selects itself."""
         selected = {str(x.unique_id) for x in self._viewer.layers.selection if layers.is_image(x)}
         added = {str(x.unique_id) for x in event.added}
-        if selected and added & self._known and selected <= self._known:
+        if selected and added and not added & self._just_opened:
             self.picker.tick(selected)
             self._refresh()
 
