@@ -242,7 +242,6 @@ def test_more_axes_than_filters_can_slide_along_is_said_in_words(make_light_dock
     viewer, dock = make_light_dock(noisy_cells(), name="good")
     viewer.add_image(series, name="series", axis_labels=("t", "z", "y", "x"))
     dock.sources = ["series"]
-    dock.source_section._boxes[0].value = "slide"  # each time point is separate unless told
     dock.attempt(dock.denoise)
     finish(dock)
     for words in (dock.about, dock.message):
