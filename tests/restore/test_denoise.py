@@ -701,7 +701,7 @@ def with_value(value, dtype=np.float64):
         (GOOD[None, None], {"kind": "light-field"}, ValueError, "one value only"),
         (np.stack([GOOD] * 5), {}, ValueError, "kind=|say which"),
         (np.zeros((2, 2, 2, 20, 20)), {}, ValueError, "axes="),
-        (np.stack([[GOOD] * 3] * 3), {"axes": "tzyx"}, ValueError, "up to three"),
+        (np.stack([[GOOD] * 3] * 3), {"axes": "t:slide,z,y,x"}, ValueError, "up to three"),
         (GOOD, {"kind": "video"}, ValueError, "video"),
         (GOOD, {"kind": "picture"}, ValueError, "kind"),
         (GOOD, {"kind": 3}, ValueError, "kind"),

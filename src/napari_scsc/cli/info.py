@@ -137,17 +137,10 @@ def _find_or_propose_axes(image: OpenedFile, request: FileRequest) -> tuple[Axes
 
 
 def _estimate_noise(array: Any, axes: Axes) -> Noise:
-    """The noise of some tiles; unlike for a restoration, the range of the others does not count."""
     from napari_scsc.data.image import wrap_image
-    from napari_scsc.data.samples import ImageSamples
-    from napari_scsc.data.scaling import ValueRange, measure_range
-    from napari_scsc.noise.find import find_noise, noise_tile_places
+    from napari_scsc.noise.find import find_noise, open_few_tiles
 
-    image = wrap_image(array)
-    samples = ImageSamples(image, axes, ValueRange())
-    places = [samples.region(*place) for place in noise_tile_places(samples)]
-    measured = measure_range(image, places)
-    return find_noise(ImageSamples(image, axes, measured))
+    return find_noise(open_few_tiles(wrap_image(array), axes))
 
 
 def format_fact(value: Any) -> str:

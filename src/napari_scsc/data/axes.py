@@ -263,9 +263,8 @@ def _by_position(shape: Sequence[int], rgb: bool) -> Axes:
     n = len(shape) - rgb
     if n == 3 and not rgb and shape[0] >= _MIN_SLIDING_POINTS:
         return PRESETS["stack"]
-    names = [f"axis {i}" for i in range(n)]
-    names[-2:] = ("y", "x")[-n:]
-    roles: list[Role] = ["sample"] * (n - 2) + ["shift", "shift"][-n:]  # type: ignore[list-item]
+    names = [*(f"axis {i}" for i in range(n - 2)), "y", "x"]
+    roles: list[Role] = [*(_ROLES["n"] for _ in range(n - 2)), "shift", "shift"]
     if n > 2 and shape[n - 3] >= _MIN_SLIDING_POINTS:
         names[-3], roles[-3] = "z", "shift"
     if rgb:

@@ -11,7 +11,10 @@ from typing import Any
 import numpy as np
 
 from napari_scsc._types import Array, Region
+from napari_scsc.data.axes import Axes
+from napari_scsc.data.image import ImageArray
 from napari_scsc.data.samples import ImageSamples, box_lengths, draw_tiles, wrap_missing
+from napari_scsc.data.scaling import ValueRange, measure_range
 from napari_scsc.errors import Message, UserError
 from napari_scsc.noise import joint, outliers, remarks
 from napari_scsc.noise.correlation import N_LAGS
@@ -118,6 +121,16 @@ def _judgements(own: Sequence[Noise]) -> dict[str, Any]:
 def noise_tile_places(source: ImageSamples) -> Iterator[tuple[tuple[int, ...], Region]]:
     """Where the tiles lie that the noise is estimated from: index of the sample, and region."""
     return draw_tiles(source, _VALUES_PER_TILE, _TILE_COUNT, seed=0, side=_tile_side(source))
+
+
+def open_few_tiles(image: ImageArray, axes: Axes) -> ImageSamples:
+    """An image as samples whose range is that of the tiles that show its noise.
+
+    Unlike for a restoration, the range of the others does not count, and they are not read.
+    """
+    samples = ImageSamples(image, axes, ValueRange())
+    places = [samples.region(*place) for place in noise_tile_places(samples)]
+    return ImageSamples(image, axes, measure_range(image, places))
 
 
 def _tile_side(source: ImageSamples) -> list[int]:

@@ -27,7 +27,7 @@ from napari_scsc.data.samples import (
     check_range,
     draw_tiles,
 )
-from napari_scsc.data.scaling import ValueRange, measure_range
+from napari_scsc.data.scaling import ValueRange
 from napari_scsc.errors import UserError
 from napari_scsc.learning.details import split_smooth
 from napari_scsc.learning.models import noise_level
@@ -35,7 +35,7 @@ from napari_scsc.model.bank import FilterBank
 from napari_scsc.model.basis import Basis
 from napari_scsc.model.scsc import SCSC
 from napari_scsc.model.threads import single_threaded
-from napari_scsc.noise.find import find_noise, noise_in_tiles
+from napari_scsc.noise.find import find_noise, open_few_tiles
 from napari_scsc.noise.model import Noise
 from napari_scsc.noise.working import WorkingValues
 from napari_scsc.restore.options import RestoreOptions, check_bank_type
@@ -45,6 +45,9 @@ Verdict = Literal["fits", "learn again"]
 
 MAX_ENERGY_TO_GAIN = 0.1
 """Share of the energy of patches that a bank which fits may lack beside filters of their own."""
+
+MAX_ENERGY_TO_GAIN_BY_SLIDING = 0.4
+"""The same for convolutional filters: a patch may hold one of them beside its middle, too."""
 
 TILE_COUNT = 16  # of an image, that are looked at
 POINTS_PER_TILE = 64 * 64  # along the shift axes
@@ -82,13 +85,13 @@ class BankFit:
     Attributes
     ----------
     verdict : {"fits", "learn again"}
-        "learn again" where ``energy_to_gain`` is above 0.1.
+        "learn again" where ``energy_to_gain`` is above 0.1; of convolutional filters, above 0.4.
     energy_outside : float
         Share of the energy of patches, noise not counted, that lies outside the span of the base
         filters, from 0 to 1. Brightness counts as inside.
     energy_to_gain : float
         How much more that is than what as many filters, learned from other tiles of the image,
-        leave outside; never below 0.
+        leave outside: from 0 to ``energy_outside``.
     distance_of_weights : float or None
         How far the weights W of tiles are from the mean W of the bank, in lengths of the latter;
         None for a bank without weights.
@@ -123,8 +126,8 @@ def bank_fit(
 ) -> BankFit:
     """Find out whether a bank fits an image, or its filters had better be learned again.
 
-    Up to 16 tiles are read, drawn as learning draws them, and nothing else: it takes some tenths of
-    a second, however large the image is.
+    Up to 16 tiles are read, drawn as learning draws them, and those from which ``denoise``
+    estimates the noise. It takes some tenths of a second, however large the image is.
 
     Parameters
     ----------
@@ -182,40 +185,25 @@ class _Tiles:
             wrapped.shape, options.kind, options.axes, labels=wrapped.labels, name=wrapped.name
         )
         check_lengths(meaning, wrapped.shape)
-        samples = ImageSamples(wrapped, meaning, ValueRange())
-        check_bank(options.bank, samples)
+        check_bank(options.bank, ImageSamples(wrapped, meaning, ValueRange()))
+        samples = open_few_tiles(wrapped, meaning)
+        check_range(samples.range)
+        cancellation.check()
+        noise = find_noise(samples, options.noise_wish)
         least = [min(n, 2 * s) for n, s in zip(samples.shift, options.bank.support, strict=True)]
-        side = [
-            max(a, b)
-            for a, b in zip(box_lengths(samples.shift, POINTS_PER_TILE), least, strict=True)
-        ]
-        places = list(draw_tiles(samples, 0, TILE_COUNT, options.seed, side))
-        regions = [samples.region(*place) for place in places]
-        measured = measure_range(wrapped, regions)
-        check_range(measured)
-        samples = ImageSamples(wrapped, meaning, measured)
-        read = []
-        for place in places:
-            cancellation.check()
-            read.append((samples.read(*place), ~samples.missing(*place)))
-        noise = _find_noise(samples, read, options)
+        side = map(max, box_lengths(samples.shift, POINTS_PER_TILE), least)
+        places = list(draw_tiles(samples, 0, TILE_COUNT, options.seed, list(side)))
         working = WorkingValues(samples, noise)
         values = []
-        for (index, _), (tile, known) in zip(places, read, strict=True):
-            work = working.at(index).to_work(tile)
+        for index, part in places:
+            cancellation.check()
+            known = ~samples.missing(index, part)
+            work = working.at(index).to_work(samples.read(index, part))
             if known.all():
                 work = working.at(index).whiten(work)
             values.append(np.where(known, work, np.float32(np.nan)))
+        regions = [samples.region(*place) for place in places]
         return cls(regions, values, samples.joint, noise, noise_level(working))
-
-
-def _find_noise(samples: ImageSamples, read: Any, options: RestoreOptions) -> Noise:
-    """The noise as it is given, or as these tiles show it: no others are read."""
-    wish = options.noise_wish
-    if not isinstance(wish, str):
-        return find_noise(samples, wish)
-    found = noise_in_tiles(samples, read, wish == "correlated")
-    return found.as_white() if wish == "white" else found
 
 
 def _judge(tiles: _Tiles, bank: FilterBank, cancellation: Cancellation) -> BankFit:
@@ -233,10 +221,12 @@ def _judge(tiles: _Tiles, bank: FilterBank, cancellation: Cancellation) -> BankF
             "every patch that was looked at has missing values", remedy="inpaint them first"
         )
     everything = np.concatenate([patches for _, patches in found])
-    gain = span.energy_to_gain(everything, tiles.level)
+    outside = span.energy_outside(everything, tiles.level)
+    gain = min(outside, span.energy_to_gain(everything, tiles.level))
+    allowed = MAX_ENERGY_TO_GAIN if bank.is_of_patches else MAX_ENERGY_TO_GAIN_BY_SLIDING
     return BankFit(
-        verdict="fits" if gain <= MAX_ENERGY_TO_GAIN else "learn again",
-        energy_outside=span.energy_outside(everything, tiles.level),
+        verdict="fits" if gain <= allowed else "learn again",
+        energy_outside=outside,
         energy_to_gain=gain,
         distance_of_weights=_distance_of_weights(tiles, details, bank, cancellation),
         objective=span.objective(everything, tiles.level),
@@ -291,7 +281,7 @@ class _Span:
         energies = _energies(patches, self.vectors)
         allowed = (1 + _NOISE_DOUBT) * level**2 * (n_values - len(self.vectors))
         outside = max(float(energies.mean()) - allowed, 0.0)
-        return min(outside / self._signal(patches, level), 1.0)
+        return float(min(outside / self._signal(patches, level), 1.0))
 
     def energy_to_gain(self, patches: Array, level: float) -> float:
         """How much more of it is outside than of as many filters learned from other patches.
@@ -329,13 +319,13 @@ class _Span:
         """The energy of a patch but for brightness and noise; at least what noise may hide."""
         noise = level**2 * (self.vectors.shape[1] - self.n_flat)
         energy = float(_energies(patches, self.vectors[: self.n_flat]).mean())
-        return max(energy - noise, _NOISE_DOUBT * noise)
+        return float(max(energy - noise, _NOISE_DOUBT * noise))
 
 
 def _energies(patches: Array, vectors: Array) -> Array:
     """Of each patch (n, D), the energy outside the span of orthonormal vectors."""
     inside = np.square(patches @ vectors.T, dtype=np.float64).sum(axis=1)
-    return np.maximum(np.square(patches, dtype=np.float64).sum(axis=1) - inside, 0.0)
+    return np.asarray(np.maximum(np.square(patches, dtype=np.float64).sum(axis=1) - inside, 0.0))
 
 
 def _main_directions(patches: Array, count: int) -> Array:
