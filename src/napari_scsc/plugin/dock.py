@@ -200,6 +200,7 @@ class Dock(Section):
         self._explainer.outlines.clear()
         self.bank = None
         self._noises.clear()
+        self.restore_section.forget()
         self.compare_section.show_result(None)
         self.restore_section.show_noise(None)
         self.run_section.say("")

@@ -69,7 +69,7 @@ class CompareSection(Section):
         """What most people leave alone; the dock folds it away."""
         self.fill(
             make_row(self.hold, self.wipe_switch),
-            make_row(*self.maps.switches.values()),
+            self.maps,
             self._scores,
             self._fit,
         )

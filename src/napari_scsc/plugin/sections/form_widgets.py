@@ -300,6 +300,11 @@ class LayerChoice:
             if only is not self._refused:
                 self._box.value = names[0]
 
+    def forget(self) -> None:
+        """Forget that one was not wanted."""
+        self._refused = None
+        self.reset()
+
     def _reset(self) -> None:
         chosen = self._chosen
         is_open = chosen is not None and chosen in self._viewer.layers

@@ -13,7 +13,7 @@ from napari_scsc.data.image import wrap_image
 from napari_scsc.plugin import layers
 from napari_scsc.plugin.jobs import Background
 from napari_scsc.plugin.result_layer import ResultLayer
-from napari_scsc.plugin.sections.form_widgets import Section
+from napari_scsc.plugin.sections.form_widgets import Section, make_row
 
 _TIPS = {
     "residual": "Show what was taken away, as a layer of its own",
@@ -41,7 +41,7 @@ class MapSwitches(Section):
         self._subtracting = Background(self)
         self._subtracting.failed.connect(self.failed)
         self.switches = {name: self._make_switch(name) for name in _TIPS}
-        """A check box for each, which Compare puts into its row."""
+        self.fill(make_row(*self.switches.values()))
         self.show_result(None)
 
     def _make_switch(self, name: str) -> QCheckBox:

@@ -190,6 +190,11 @@ class RestoreSection(Section):
         self._mask.reset()
         self._empty.reset()
 
+    def forget(self) -> None:
+        """Forget the noise levels that were typed, and that a mask was not wanted."""
+        self._sigmas.clear()
+        self._mask.forget()
+
     @property
     def task_name(self) -> RestoreTask:
         """The task, as the function that does it is called."""
