@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from qtpy.QtCore import QBuffer, QEvent, QSize, Signal
-from qtpy.QtGui import QHideEvent, QResizeEvent, QShowEvent
+from qtpy.QtGui import QHideEvent, QShowEvent
 from qtpy.QtWidgets import QSizePolicy, QTabWidget, QVBoxLayout, QWidget
 
 from napari_scsc._types import Array
@@ -278,11 +278,6 @@ class Plots(QWidget):
         super().hideEvent(event)
         self.clock.stop()
 
-    def resizeEvent(self, event: QResizeEvent | None) -> None:
-        """Have names of tabs that fit."""
-        super().resizeEvent(event)
-        self.chooser.fit(self.width())
-
     def changeEvent(self, event: QEvent | None) -> None:
         """Follow the theme and the size of type."""
         super().changeEvent(event)
@@ -290,7 +285,6 @@ class Plots(QWidget):
         is_change = event is not None and event.type() in changes
         if is_change and hasattr(self, "buttons"):  # Qt calls this in __init__ too
             self._recolour()
-            self.chooser.fit(self.width())
             self.updateGeometry()
 
     def sizeHint(self) -> QSize:

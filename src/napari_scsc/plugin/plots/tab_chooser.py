@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from qtpy.QtCore import QEvent, QObject
 from qtpy.QtWidgets import QComboBox, QTabWidget
 
 
@@ -22,10 +23,14 @@ class TabChooser(QComboBox):
         self.activated.connect(tabs.setCurrentIndex)
         tabs.currentChanged.connect(self.setCurrentIndex)
         self.hide()
+        tabs.installEventFilter(self)
 
-    def fit(self, width: int) -> None:
-        """Show the bar of tabs if it has room in that width, and else this list."""
-        bar = self._tabs.tabBar()
-        has_room = bar.sizeHint().width() <= width
-        bar.setVisible(has_room)
-        self.setVisible(not has_room)
+    def eventFilter(self, watched: QObject | None, event: QEvent | None) -> bool:
+        """Look again what has room."""
+        changes = (QEvent.Type.Resize, QEvent.Type.FontChange)
+        if event is not None and event.type() in changes:
+            bar = self._tabs.tabBar()
+            has_room = bar.sizeHint().width() <= self._tabs.width()
+            bar.setVisible(has_room)
+            self.setVisible(not has_room)
+        return bool(super().eventFilter(watched, event))
