@@ -13,6 +13,7 @@ from napari_scsc import FilterBank, explain_group, learn
 pytestmark = pytest.mark.screen
 
 NAME = "patches like this one"
+MARK = "explained pixel"
 
 
 def some_bank(joint=(), support=(5, 5), n_base=4):
@@ -97,7 +98,8 @@ def test_click_outlines_the_group_and_leaves_layers_and_selection_alone(make_doc
     assert set(viewer.layers.selection) == {other, result}
     for name, data in before.items():
         np.testing.assert_array_equal(viewer.layers[name].data, data)
-    assert list(before) == [x.name for x in viewer.layers if x is not layer]
+    ours = (layer.name, MARK)
+    assert list(before) == [x.name for x in viewer.layers if x.name not in ours]
     assert not errors_raised()
 
 
@@ -260,3 +262,43 @@ def test_every_kind_has_a_group(make_light_dock, qtbot, kind, shape, joint, posi
         viewer.dims.set_current_step(0, 0)
         assert not boxes(outlines(viewer))[0]
     assert not errors_raised()
+
+
+def test_the_pixel_is_marked_at_once_and_while_somebody_looks(make_light_dock, qtbot):
+    place = {"scale": (2.0, 0.5), "translate": (7, -3), "rotate": 30, "units": ("um", "um")}
+    viewer, dock = make_light_dock(noisy_cells(), name="mine", **place)
+    image = viewer.layers["mine"]
+    units = viewer.layers.extent.units
+    dock.bank = some_bank()
+    look(dock, qtbot)
+    dock.explain(image.data_to_world((20, 30)))
+    mark = viewer.layers[MARK]  # nothing was computed yet
+    np.testing.assert_allclose(mark.data, [(20, 30)])
+    np.testing.assert_allclose(mark.data_to_world((20, 30)), image.data_to_world((20, 30)))
+    assert viewer.layers.extent.units == units
+    finish(dock)
+    ask(dock, image.data_to_world((40, 50)))
+    np.testing.assert_allclose(viewer.layers[MARK].data, [(40, 50)])
+    dock.plots.tabs.setCurrentWidget(dock.plots.weights)
+    assert [layer.name for layer in viewer.layers] == ["mine"]
+    look(dock, qtbot)
+    assert MARK in viewer.layers
+    viewer.layers.remove(image)
+    assert MARK not in viewer.layers
+    assert not errors_raised()
+
+
+def test_the_mark_is_seen_however_large_the_image_is(make_dock, qtbot):
+    viewer, dock = make_dock(np.zeros((4000, 4000), np.uint8), name="mine", show=True)
+    viewer.reset_view()
+    mark = dock._explainer.outlines.mark
+    mark.set_seen(True)
+    mark.show(viewer.layers["mine"], (2000, 2000))
+    qtbot.wait(100)
+    picture = viewer.screenshot(flash=False)
+    is_orange = (picture[..., 0] > 200) & (picture[..., 1] > 120) & (picture[..., 2] < 80)
+    rows, columns = np.nonzero(is_orange)
+    assert 10 <= np.ptp(rows) <= 24
+    assert 10 <= np.ptp(columns) <= 24
+    mark.clear()
+    mark.set_seen(False)

@@ -13,10 +13,11 @@ import pyqtgraph as pg
 from plot_tools import EXPLAIN, FILTERS, PROGRESS, make_explanation, make_update, settle, show
 from qtpy.QtCore import QPoint, QPointF, Qt
 from qtpy.QtGui import QColor, QPalette, QWheelEvent
-from qtpy.QtWidgets import QApplication
+from qtpy.QtWidgets import QAbstractButton, QApplication
 
 from napari_scsc.data.rgb_pictures import diverging
 from napari_scsc.plugin.plots import Plots
+from napari_scsc.plugin.plots.plot_widgets import TextLine
 
 
 def lines(plots):
@@ -249,3 +250,49 @@ def test_the_wheel_is_left_to_the_dock(plots, qtbot):
     QApplication.sendEvent(view.viewport(), event)
     assert not event.isAccepted()
     assert plots.filters.picture.plot.viewRange() == before
+
+
+@pytest.mark.parametrize("is_empty", [True, False])
+def test_nothing_is_cut_in_a_narrow_dock_with_large_type(plots, qtbot, is_empty):
+    font = plots.font()
+    font.setPointSizeF(16)
+    plots.setFont(font)
+    plots.resize(320, 560)
+    if not is_empty:
+        plots.show_update(make_update())
+        plots.show_explanation(make_explanation())
+    for tab in range(5):
+        show(plots, qtbot, tab)
+        assert plots.width() == 320
+        assert not plots.tabs.tabBar().isVisible()  # five names have no room
+        assert plots.chooser.isVisible()
+        assert plots.chooser.currentText() == plots.tabs.tabText(tab)
+        for button in plots.findChildren(QAbstractButton):
+            if button.isVisible() and button.text():
+                assert button.width() >= button.sizeHint().width(), button.text()
+        for line in plots.findChildren(TextLine):
+            if line.isVisible():
+                assert line.heightForWidth(line.width()) <= line.height(), line.text()
+                assert line.toolTip() == line.text()
+
+
+def test_the_list_of_tabs_chooses_and_goes_when_there_is_room(plots, qtbot):
+    show(plots, qtbot, FILTERS)
+    plots.resize(120, 560)
+    assert plots.chooser.isVisible()
+    plots.chooser.activated.emit(EXPLAIN)
+    assert plots.explaining
+    plots.resize(600, 560)
+    assert plots.tabs.tabBar().isVisible()
+    assert not plots.chooser.isVisible()
+
+
+def test_headings_of_curves_grow_with_the_type(plots, qtbot):
+    plots.show_update(make_update())
+    show(plots, qtbot, PROGRESS)
+    heading = plots.progress.plots[0].titleLabel
+    small = heading.item.boundingRect().height()
+    font = plots.font()
+    font.setPointSizeF(2 * font.pointSizeF())
+    plots.setFont(font)
+    assert heading.item.boundingRect().height() > 1.5 * small

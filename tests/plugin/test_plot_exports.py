@@ -219,3 +219,27 @@ def test_the_plots_need_no_napari():
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120
     )
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.screen
+def test_filters_go_beside_the_images_in_their_units():
+    from napari.components import ViewerModel
+
+    from napari_scsc.plugin.placing import add_beside, beside
+
+    viewer = ViewerModel()
+    assert beside(viewer, (20, 30)) == ((1, 1), (0, 0))
+    image = viewer.add_image(
+        np.zeros((3, 200, 100)), scale=(5, 0.5, 0.5), translate=(0, 10, 20), units=("um",) * 3
+    )
+    units = viewer.layers.extent.units
+    names = []
+    for name in ("base filters · mosaic", "base filters · stack"):
+        ends = [layer.extent.world[1, -1] for layer in viewer.layers]
+        made = add_beside(viewer, (np.zeros((20, 30)), {"name": name}, "image"))
+        assert made.extent.world[0, -1] - made.scale[-1] / 2 > max(ends)
+        assert made.extent.world[0, -2] == pytest.approx(image.extent.world[0, -2])
+        assert np.ptp(made.extent.world[:, -2]) == pytest.approx(100 / 4, rel=0.1)
+        names.append(made.name)
+    assert viewer.layers.extent.units == units
+    assert names == ["base filters · mosaic", "base filters · stack"]

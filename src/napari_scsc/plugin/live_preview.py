@@ -85,6 +85,75 @@ class _Part:
         return None if missing is None else missing[self.region]
 
 
+class _PreviewLayer:
+    """The layer that shows a part, framed; one at a time, found again unless it was renamed."""
+
+    def __init__(self, viewer: Any) -> None:
+        self._viewer = viewer
+        self._layer: Image | None = None
+
+    def get(self) -> Image | None:
+        """The layer, unless it is gone, or the user has taken it for himself by renaming it."""
+        layer = self._layer
+        if layer is None or layer not in self._viewer.layers:
+            return None
+        if layer.name != layer.metadata[layers.OURS]["name"]:
+            layer.bounding_box.visible = False
+            self._layer = None
+        return self._layer
+
+    def is_removal_of(self, event: Any) -> bool:
+        """Whether an event tells that somebody else has removed it."""
+        return self._layer is not None and event.value is self._layer
+
+    def show(self, part: _Part) -> None:
+        """Show what there is of a part."""
+        if part.values is None:
+            return
+        values = part.values.copy()  # the worker still writes into its own
+        found = self.get()
+        if found is not None and found.data.shape == values.shape:
+            self.place(part)
+            found.data = values
+            return
+        selected = set(self._viewer.layers.selection)
+        self.remove()
+        self._layer = self._add(part, values)
+        self._viewer.layers.selection = {x for x in selected if x in self._viewer.layers}
+
+    def place(self, part: _Part) -> None:
+        """Move the layer to where its part of the source is by now."""
+        layer = self.get()
+        if layer is not None and part.values is not None:
+            for name in layers.PLACE:
+                if not np.array_equal(getattr(layer, name), part.looks[name]):
+                    setattr(layer, name, part.looks[name])
+
+    def take_colours(self, source: Image) -> None:
+        """Look as the source does."""
+        layer = self.get()
+        if layer is not None and not source.rgb:
+            for name in _COLOURS:
+                setattr(layer, name, getattr(source, name))
+
+    def remove(self) -> None:
+        """Remove the layer."""
+        layer, self._layer = self.get(), None  # so that it is not taken for the user's wish
+        if layer is not None:
+            self._viewer.layers.remove(layer)
+
+    def _add(self, part: _Part, values: Array) -> Image:
+        source = replace(part.whole.source, looks=part.looks)
+        recipe = {**part.whole.options, "region": [(s.start, s.stop) for s in part.region]}
+        made = Image(values, **layers.result_arguments(source, layers.PREVIEW, recipe))
+        frame = made.bounding_box
+        frame.points, frame.line_thickness = False, _FRAME_WIDTH
+        frame.line_color, frame.visible = _FRAME_COLOUR, True
+        self._viewer.layers.append(made)
+        layers.sign(made)
+        return made
+
+
 class LivePreview(QObject):
     """Shows what is in view restored, framed, as a layer of our own; while it is switched on.
 
@@ -132,7 +201,7 @@ class LivePreview(QObject):
         self._viewer, self._read_request, self._is_busy = viewer, read_request, is_busy
         self._is_on = False
         self._source: Image | None = None
-        self._layer: Image | None = None
+        self._shown = _PreviewLayer(viewer)
         self._part: _Part | None = None  # what is shown, or is being made
         self._job: Job | None = None
         self._n_data = self._n_fields = 0  # how often the values, or a mask, may have changed
@@ -150,7 +219,7 @@ class LivePreview(QObject):
     @property
     def layer(self) -> Image | None:
         """The layer of the preview, if there is one."""
-        return self._layer
+        return self._shown.get()
 
     @property
     def running(self) -> bool:
@@ -214,14 +283,11 @@ class LivePreview(QObject):
         self._ask()
 
     def _on_colours(self, _event: Any = None) -> None:
-        source, preview = self._source, self._found()
-        if source is not None and preview is not None and not source.rgb:
-            for name in _COLOURS:
-                setattr(preview, name, getattr(source, name))
+        if self._source is not None:
+            self._shown.take_colours(self._source)
 
     def _on_removed(self, event: Any) -> None:
-        if event.value is self._layer:
-            self._layer = None
+        if self._shown.is_removal_of(event):
             self.switch(False)  # the user wants it no more
         elif event.value is self._source:
             self._stop_job()
@@ -238,10 +304,8 @@ class LivePreview(QObject):
         """Remove the preview, and listen to its source no more."""
         if self._source is not None:
             self._connect_source(self._source, False)
-        preview = self._found()
-        self._source = self._layer = self._part = None
-        if preview is not None:
-            self._viewer.layers.remove(preview)
+        self._source = self._part = None
+        self._shown.remove()
 
     # --- restoring ------------------------------------------------------------------------------
 
@@ -260,8 +324,7 @@ class LivePreview(QObject):
         before = self._part
         if before is not None and before.key == part.key:
             before.looks, before.is_cut = part.looks, part.is_cut
-            if before.values is not None and self._found() is not None:
-                self._place(before)
+            self._shown.place(before)
             return
         if self._job is not None:
             self._stop_job()  # and begin again when it has ended
@@ -311,7 +374,7 @@ class LivePreview(QObject):
         if isinstance(update, NoiseFound | Finished) and update.noise is not None:
             self.noise_found.emit(update.noise)
         if report.changed:
-            self._show(part)
+            self._shown.show(part)
 
     def _end(self, outcome: Outcome) -> None:
         job, part, was_current = self._job, self._part, self._is_current
@@ -327,7 +390,7 @@ class LivePreview(QObject):
             self._part = None
             self._fail(outcome.error)
         elif part is not None and outcome.ending is Ending.DONE:
-            self._show(part)
+            self._shown.show(part)
             self.told.emit(_describe(part))
 
     @property
@@ -340,51 +403,6 @@ class LivePreview(QObject):
         if repr(error) != self._last_error:
             self._last_error = repr(error)
             self.failed.emit(error)
-
-    # --- showing --------------------------------------------------------------------------------
-
-    def _found(self) -> Image | None:
-        """The layer of the preview, unless the user has taken it for himself by renaming it."""
-        if self._layer is None or self._layer not in self._viewer.layers:
-            return None
-        if self._layer.name != self._layer.metadata[layers.OURS]["name"]:
-            self._layer.bounding_box.visible = False
-            self._layer = None
-        return self._layer
-
-    def _show(self, part: _Part) -> None:
-        if part.values is None:
-            return
-        found = self._found()
-        values = part.values.copy()  # the worker still writes into its own
-        if found is not None and found.data.shape == values.shape:
-            self._place(part)
-            found.data = values
-        else:
-            selected = set(self._viewer.layers.selection)
-            if found is not None:
-                self._layer = None  # so that its going is not taken for the user's wish
-                self._viewer.layers.remove(found)
-            self._layer = self._add(part, values)
-            self._viewer.layers.selection = {x for x in selected if x in self._viewer.layers}
-
-    def _add(self, part: _Part, values: Array) -> Image:
-        source = replace(part.whole.source, looks=part.looks)
-        recipe = {**part.whole.options, "region": [(s.start, s.stop) for s in part.region]}
-        made = Image(values, **layers.result_arguments(source, layers.PREVIEW, recipe))
-        frame = made.bounding_box
-        frame.points, frame.line_thickness = False, _FRAME_WIDTH
-        frame.line_color, frame.visible = _FRAME_COLOUR, True
-        self._viewer.layers.append(made)
-        layers.sign(made)
-        return made
-
-    def _place(self, part: _Part) -> None:
-        """Move the layer to where its part of the source is by now."""
-        assert self._layer is not None
-        for name in layers.PLACE:
-            if not np.array_equal(getattr(self._layer, name), part.looks[name]):
-                setattr(self._layer, name, part.looks[name])
 
 
 def _describe(part: _Part) -> str:

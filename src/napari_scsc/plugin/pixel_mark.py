@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 from napari.layers import Image, Points
 
 from napari_scsc.plugin import layers
@@ -12,11 +13,12 @@ from napari_scsc.plugin import layers
 _NAME = "explained pixel"
 _PLACE = ("scale", "translate", "rotate", "shear", "affine", "units", "axis_labels")
 _COLOUR = (1.0, 0.69, 0.0, 1.0)  # the orange of the plots
+_BORDER = 0.15  # of its size
 _SIZE = 17  # in pixels of the screen, however small those of the image are
 
 
 class PixelMark:
-    """A layer of our own with a cross on a pixel; on its own plane only.
+    """A layer of our own with a ring around a pixel; on its own plane only.
 
     It goes when nobody looks, or with the image. A user who wants to keep it gives it another name.
 
@@ -62,19 +64,19 @@ class PixelMark:
         self._layer = Points(
             [self._pixel],
             name=_NAME,
-            symbol="cross",
-            size=1,
-            canvas_size_limits=(_SIZE, _SIZE),
-            face_color=[_COLOUR],
-            border_color="black",
-            border_width=0.1,
+            symbol="disc",
+            face_color="transparent",  # the pixel is to be seen
+            border_color=[_COLOUR],
+            border_width=_BORDER,
             metadata={layers.OURS: {"plot": "pixel"}},
             **{name: getattr(image, name) for name in _PLACE},
         )
+        self._resize()
         selected = set(viewer.layers.selection)
         viewer.layers.append(self._layer)
         viewer.layers.selection = selected
         viewer.layers.events.removed.connect(self._on_removed)
+        viewer.scene.camera.events.zoom.connect(self._resize)
 
     def _remove(self) -> None:
         layer, viewer = self._layer, self._viewer
@@ -82,8 +84,15 @@ class PixelMark:
             return
         self._layer = None
         viewer.layers.events.removed.disconnect(self._on_removed)
+        viewer.scene.camera.events.zoom.disconnect(self._resize)
         if layer in viewer.layers and layer.name == _NAME:
             viewer.layers.remove(layer)
+
+    def _resize(self, _event: Any = None) -> None:
+        """Have the same size on the screen; napari's own limits would make the line thick."""
+        if self._layer is not None:
+            pixel = self._viewer.scene.camera.zoom * float(np.mean(np.abs(self._layer.scale[-2:])))
+            self._layer.size = _SIZE / max(pixel, 1e-9)
 
     def _on_removed(self, event: Any) -> None:
         if event.value is self._image:

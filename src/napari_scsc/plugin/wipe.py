@@ -25,7 +25,19 @@ _MILLISECONDS_BETWEEN_CUTS = 50  # no more of them than the screen can show
 _REACH = 10.0  # pixels of the screen from the line within which a drag moves it
 _LINE_WIDTH = 2.0  # in pixels of the screen
 _LINE_COLOUR = (1.0, 0.69, 0.0, 1.0)  # the orange of the plots
-_PLACE = ("scale", "translate", "rotate", "shear", "affine", "units", "axis_labels")
+_LOOKS = (
+    "scale",
+    "translate",
+    "rotate",
+    "shear",
+    "affine",
+    "units",
+    "axis_labels",
+    "blending",
+    "gamma",
+    "rgb",
+    "interpolation2d",
+)
 _NO_PAIR = "There is nothing to compare: the image or its result is gone"
 _ONLY_2D = "The wipe works in the 2-D view: leave the 3-D view first"
 
@@ -61,12 +73,12 @@ class Wipe(QObject):
     def __init__(self, viewer: Any, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._viewer = viewer
-        self._source: Image | Snapshot | None = None
+        self._source: _Source | None = None
         self._result: Image | None = None
         self._layer: Image | None = None
         self._axis = -1  # of the source, that the line lies across
         self._cut = 0  # the first pixel behind the line
-        self._shown_cut = (-1, 0)
+        self._shown_at = (-1, 0)  # axis and cut that the layer has
         self._visibilities = Visibilities()
         self._clock = QTimer(self)
         self._clock.setSingleShot(True)
@@ -84,7 +96,8 @@ class Wipe(QObject):
         """Compare these from now on; it goes on with them if it is shown."""
         was_on, position = self.is_on, self.position
         self.switch(False)
-        self._source, self._result = source, result
+        self._source = None if source is None else _Source(source)
+        self._result = result
         if was_on:
             self.switch(True)
             if self.is_on:
@@ -130,21 +143,22 @@ class Wipe(QObject):
         source, there = self._source, self._viewer.layers
         if source is None or self._result is None or self._result not in there:
             return _NO_PAIR
-        if isinstance(source, Image) and source not in there:
+        if source.layer is not None and source.layer not in there:
             return _NO_PAIR
         return _ONLY_2D if self._viewer.dims.ndisplay == 3 else ""
 
     # --- on and off -----------------------------------------------------------------------------
 
     def _begin(self) -> None:
-        viewer, result = self._viewer, self._result
+        viewer, source, result = self._viewer, self._source, self._result
+        assert source is not None
         assert result is not None
         self._find_axis()
         low, high = self._span_in_view()
         self._cut = (low + high) // 2
         over = viewer.layers[viewer.layers.index(result) + 1 :]
         for layer in over:
-            if isinstance(layer, Image) and layer is not self._source:
+            if isinstance(layer, Image) and layer is not source.layer:
                 self._visibilities.set(layer, False)
         self._visibilities.set(result, True)
         selected = set(viewer.layers.selection)
@@ -179,7 +193,8 @@ class Wipe(QObject):
             (signal.connect if yes else signal.disconnect)(slot)
 
     def _on_removed(self, event: Any) -> None:
-        if any(event.value is layer for layer in (self._layer, self._source, self._result)):
+        source = None if self._source is None else self._source.layer
+        if any(event.value is layer for layer in (self._layer, source, self._result)):
             self.switch(False)
 
     def _on_axes(self, _event: Any = None) -> None:
@@ -196,91 +211,54 @@ class Wipe(QObject):
 
     # --- the line -------------------------------------------------------------------------------
 
-    @property
-    def _looks(self) -> dict[str, Any]:
-        source = self._source
-        if isinstance(source, Image):
-            looks = {name: getattr(source, name) for name in (*_PLACE, "blending", "gamma", "rgb")}
-            looks["interpolation2d"] = source.interpolation2d
-            if not source.rgb:
-                looks |= {name: getattr(source, name) for name in ("colormap", "contrast_limits")}
-            return looks
-        assert source is not None
-        return source.looks
-
-    @property
-    def _data(self) -> Any:
-        assert self._source is not None
-        return self._source.data
-
-    @property
-    def _shape(self) -> tuple[int, ...]:
-        return wrap_image(self._data).shape[: self._ndim]
-
-    @property
-    def _ndim(self) -> int:
-        return len(self._looks["scale"])
-
     def _find_axis(self) -> None:
+        assert self._source is not None
         dims = self._viewer.dims
-        axis = dims.displayed[-1] - (dims.ndim - self._ndim)
-        self._axis = axis if axis >= 0 else self._ndim - 1
+        axis = dims.displayed[-1] - (dims.ndim - self._source.ndim)
+        self._axis = axis if axis >= 0 else self._source.ndim - 1
 
     def _span_in_view(self) -> tuple[int, int]:
         """First pixel of the source, and the one after the last, that are in view."""
-        n = self._shape[self._axis]
-        shown = self._source if isinstance(self._source, Image) else self._result
-        assert shown is not None
-        if shown.data.shape != wrap_image(self._data).shape:  # a part of it only
+        source, result = self._source, self._result
+        assert source is not None
+        assert result is not None
+        n = source.shape[self._axis]
+        shown = source.layer or result
+        if shown.data.shape[: source.ndim] != source.shape:  # a part of it only
             return 0, n
         low, high = span_in_view(shown, self._axis, n)
         return (low, high) if high - low > 1 else (0, n)
 
     def _move_line(self, cut: float) -> None:
         """Have the line before that pixel, as soon as the screen can show it."""
-        if not self.is_on:
-            return
-        self._cut = int(np.clip(round(cut), 1, max(self._shape[self._axis] - 1, 1)))
-        if not self._clock.isActive():
-            self._draw()
+        if self.is_on and self._source is not None:
+            last = max(self._source.shape[self._axis] - 1, 1)
+            self._cut = int(np.clip(round(cut), 1, last))
+            if not self._clock.isActive():
+                self._draw()
 
     def _draw(self) -> None:
-        layer = self._layer
-        if layer is None or (self._axis, self._cut) == self._shown_cut:
-            return
-        layer.data, _ = self._before()
-        self._clock.start()
+        place = (self._axis, self._cut)
+        if self._layer is not None and self._source is not None and self._shown_at != place:
+            self._layer.data = self._source.part_before(*place)
+            self._shown_at = place
+            self._clock.start()
 
     def _make_layer(self) -> Image:
-        data, looks = self._before()
         assert self._source is not None
-        entry = {"plot": "before"}
+        self._shown_at = (self._axis, self._cut)
+        data = self._source.part_before(*self._shown_at)
         made = Image(
             data,
-            **looks,
+            **self._source.looks,
             name=f"{self._source.name} · before",
             multiscale=isinstance(data, list),
-            metadata={layers.OURS: entry},
+            metadata={layers.OURS: {"plot": "before"}},
         )
         frame = made.bounding_box
         frame.points, frame.line_thickness = False, _LINE_WIDTH
         frame.line_color, frame.visible = _LINE_COLOUR, True
         return made
-
-    def _before(self) -> tuple[Any, dict[str, Any]]:
-        """The source before the line, as a view that reads nothing, and its looks."""
-        axis, n = self._axis, self._shape[self._axis]
-        levels = list(self._data) if isinstance(self._data, Sequence) else [self._data]
-        factors = [max(round(n / level.shape[axis]), 1) for level in levels]
-        # A whole number of pixels of every level: else the levels would not lie on each other.
-        cut = max(self._cut // factors[-1], 1) * factors[-1]
-        self._shown_cut = (axis, self._cut)
-        ahead = (slice(None),) * axis
-        parts = [
-            _sliceable(level)[(*ahead, slice(0, max(cut // factor, 1)))]
-            for level, factor in zip(levels, factors, strict=True)
-        ]
-        return (parts if len(parts) > 1 else parts[0]), self._looks
 
     # --- dragging -------------------------------------------------------------------------------
 
@@ -299,13 +277,56 @@ class Wipe(QObject):
         self.moved.emit(self.position)
 
     def _is_near(self, position: Any) -> bool:
-        size = abs(float(self._looks["scale"][self._axis])) * self._viewer.scene.camera.zoom
+        assert self._layer is not None
+        size = abs(float(self._layer.scale[self._axis])) * self._viewer.scene.camera.zoom
         return bool(abs(self._pixel_at(position) + 0.5 - self._cut) * size <= _REACH)
 
     def _pixel_at(self, position: Any) -> float:
         """Where a position of the world is along the axis of the source."""
         assert self._layer is not None  # it begins where the source does
-        return float(self._layer.world_to_data(position)[-self._ndim :][self._axis])
+        return float(self._layer.world_to_data(position)[-self._layer.ndim :][self._axis])
+
+
+class _Source:
+    """What is shown before the line: a layer, or what a job has kept of one."""
+
+    def __init__(self, source: Image | Snapshot) -> None:
+        self.layer = source if isinstance(source, Image) else None
+        self._source = source
+
+    @property
+    def name(self) -> str:
+        return str(self._source.name)
+
+    @property
+    def looks(self) -> dict[str, Any]:
+        if self.layer is None:
+            return dict(self._source.looks)
+        colours = () if self.layer.rgb else ("colormap", "contrast_limits")
+        return {name: getattr(self.layer, name) for name in (*_LOOKS, *colours)}
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Lengths of the axes that napari knows: not of the colours."""
+        return wrap_image(self._source.data).shape[: self.ndim]
+
+    @property
+    def ndim(self) -> int:
+        return len(self.looks["scale"])
+
+    def part_before(self, axis: int, cut: int) -> Any:
+        """The values before a pixel along an axis, as a view that reads nothing; or its levels."""
+        data, n = self._source.data, self.shape[axis]
+        levels = list(data) if isinstance(data, Sequence) else [data]
+        factors = [max(round(n / level.shape[axis]), 1) for level in levels]
+        # A whole number of pixels of every level: else the levels would not lie on each other.
+        cut = max(cut // factors[-1], 1) * factors[-1]
+        ahead = (slice(None),) * axis
+        parts = [
+            _sliceable(level)[(*ahead, slice(0, max(cut // factor, 1)))]
+            for level, factor in zip(levels, factors, strict=True)
+        ]
+        return parts if len(parts) > 1 else parts[0]
 
 
 def _sliceable(array: Any) -> Any:

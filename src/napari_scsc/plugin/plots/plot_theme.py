@@ -66,7 +66,8 @@ def recolour(view: Any, plots: Iterable[Any], palette: QPalette) -> None:
 
 def scaled(widget: QWidget, pixels: int) -> int:
     """A length that was chosen for type of the usual size, for the type of a widget."""
-    return round(pixels * max(widget.fontMetrics().lineSpacing() / _LINE_SPACING, 1.0))
+    line_spacing = int(widget.fontMetrics().lineSpacing())
+    return round(pixels * max(line_spacing / _LINE_SPACING, 1.0))
 
 
 def mixed(palette: QPalette, share: float) -> QColor:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from qtpy.QtCore import QBuffer, QEvent, QSize, Qt, Signal
+from qtpy.QtCore import QBuffer, QEvent, QSize, Signal
 from qtpy.QtGui import QHideEvent, QShowEvent
 from qtpy.QtWidgets import QSizePolicy, QTabWidget, QVBoxLayout, QWidget
 
@@ -25,6 +25,7 @@ from napari_scsc.plugin.plots.plot_tab import PlotTab
 from napari_scsc.plugin.plots.plot_theme import scaled
 from napari_scsc.plugin.plots.progress_tab import ProgressTab
 from napari_scsc.plugin.plots.redraw_clock import RedrawClock
+from napari_scsc.plugin.plots.tab_chooser import TabChooser
 from napari_scsc.plugin.plots.weight_tab import WeightTab
 
 if TYPE_CHECKING:
@@ -75,19 +76,17 @@ class Plots(QWidget):
         self._stale: set[PlotTab] = set(self._all_tabs)
         self.tabs = QTabWidget()
         self.tabs.setDocumentMode(True)
-        bar = self.tabs.tabBar()
-        bar.setDrawBase(False)
-        bar.setUsesScrollButtons(False)  # all of them are to be seen, with shorter names if need be
-        bar.setElideMode(Qt.TextElideMode.ElideRight)
+        self.tabs.tabBar().setDrawBase(False)
         self.tabs.setAccessibleName("Live plots")
         for tab in self._all_tabs:
-            index = self.tabs.addTab(tab, tab.title)
-            self.tabs.setTabToolTip(index, f"{tab.title}: {tab.tip}")
+            self.tabs.setTabToolTip(self.tabs.addTab(tab, tab.title), tab.tip)
+        self.chooser = TabChooser(self.tabs)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Expanding)
         self.buttons = PlotButtons()
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
+        layout.addWidget(self.chooser)
         layout.addWidget(self.tabs, 1)
         layout.addWidget(self.buttons)
         # Methods and no lambdas, which would keep a widget alive that Qt has deleted.

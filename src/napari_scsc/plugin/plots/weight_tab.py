@@ -14,8 +14,8 @@ from napari_scsc.plugin.plots.plot_tab import PlotTab
 from napari_scsc.plugin.plots.plot_theme import column
 from napari_scsc.plugin.plots.plot_widgets import ColourBar, Picture, TextLine, Thumbnail
 
-_BY_USE = "columns of W, most used first"
-_BY_LENGTH = "columns of W, longest first"
+_BY_USE = "columns of W by use"
+_BY_LENGTH = "columns of W by length"
 
 
 class WeightTab(PlotTab):
@@ -57,6 +57,8 @@ class WeightTab(PlotTab):
             self.text.say("The weights of each sample appear here while it is learned from.")
             return
         limit = _limit(content.weights)
+        order = "most used" if content.by_use else "longest"
+        self.picture.setToolTip(f"Each column of W mixes a filter; the {order} one comes first")
         self.picture.name_x(_BY_USE if content.by_use else _BY_LENGTH)
         self.scale.set_limit(limit)
         self.picture.show_picture(diverging(content.weights[:, content.order], limit))
