@@ -82,6 +82,7 @@ def with_holes(make):
     holes = np.zeros((64, 64), int)
     holes[20:23, 10:50] = 1
     viewer.add_labels(holes, name="holes")
+    viewer.add_labels(holes, name="other holes")  # of one mask alone, the dock takes that
     return viewer, dock
 
 
@@ -103,7 +104,7 @@ def test_every_field_is_read_and_set_as_an_attribute_and_reset(make_light_dock):
     assert values_of(dock) == first
     assert dock.bank is dock.result is None
     assert dock.script == dock.message == dock.scores == ""
-    assert [layer.name for layer in viewer.layers] == ["mine", "holes"]
+    assert [layer.name for layer in viewer.layers] == ["mine", "holes", "other holes"]
     assert is_ready(dock)
 
 

@@ -312,6 +312,7 @@ class Dock(Section):
             part.failed.connect(self.runner.fail)
         self.filters.changed.connect(self._show_state)
         self.filters.told.connect(self.run_section.say)
+        self.compare_section.told.connect(self._tell_of_view)
         self.source_section.changed.connect(self._source_changed)
         for section in (self.restore_section, self.compare_section):
             self.source_section.others_changed.connect(section.reset_choices)
@@ -323,7 +324,7 @@ class Dock(Section):
         self.plots.filters.noise_marked.connect(self._refresh_preview)
         self.live_preview.noise_found.connect(self._noise_found_in_view)
         self.live_preview.switched.connect(self._preview_switched)
-        self.live_preview.told.connect(self._tell_of_preview)
+        self.live_preview.told.connect(self._tell_of_view)
         self.runner.noise_found.connect(self._noise_found)
         self.runner.results_changed.connect(self._end_preview)
         self.plots.layer_wanted.connect(lambda made: add_beside(self._viewer, made))
@@ -481,12 +482,14 @@ class Dock(Section):
 
     def _preview_switched(self, is_on: bool) -> None:
         self.preview = is_on
+        self.compare_section.show_preview(self.live_preview.layer)
 
     def _end_preview(self) -> None:
         """What is restored as a whole needs no preview."""
         self.preview = False
 
-    def _tell_of_preview(self, words: str) -> None:
+    def _tell_of_view(self, words: str) -> None:
+        self.compare_section.show_preview(self.live_preview.layer)
         if not self.busy:
             self.run_section.say(words)
 

@@ -22,28 +22,6 @@ _MAX_PLANES = 9  # along an axis that is not in view
 _MAX_PLANES_OF_SEVERAL = 5  # the same, where several axes are not
 
 
-def region_in_view(source: Snapshot, layer: Any, dims: Any) -> Region:
-    """Which part of a layer is on the screen, with some planes around the one that is shown."""
-    ahead = dims.ndim - layer.ndim  # axes of the viewer that the layer does not have
-    shown = {axis - ahead for axis in dims.displayed}
-    here = np.round(layer.world_to_data(dims.point)).astype(int)
-    corners = np.asarray(layer.corner_pixels)
-    region = []
-    for axis, (n, role) in enumerate(zip(source.shape, source.axes.roles, strict=True)):
-        if role == "joint":
-            region.append(slice(0, n))
-            continue
-        if axis in shown:
-            length = min(max(int(corners[1, axis] - corners[0, axis]) + 1, 1), _MAX_SIDE, n)
-            middle = int(corners[:, axis].sum() + 1) // 2
-        else:
-            length = 1 if role == "sample" else min(_MAX_PLANES, n)
-            middle = int(here[axis])
-        start = int(np.clip(middle - length // 2, 0, n - length))
-        region.append(slice(start, start + length))
-    return tuple(region)
-
-
 def preview_region(source: Snapshot, layer: Any, viewer: Any) -> Region:
     """The part of a layer that a preview is made of: the middle of the view, as much as is quick.
 
@@ -127,12 +105,6 @@ class _Displayed:
             here = int(self.centre[axis])
             return max(here - _MAX_SIDE // 2, 0), min(here + _MAX_SIDE // 2, length)
         return span_in_view(self._layer, axis, length)
-
-
-def crop(source: Snapshot, region: Region, ndim: int) -> Snapshot:
-    """A region of a layer that has ``ndim`` axes in napari, at its place in the world."""
-    part = wrap_image(source.data).part(region)
-    return replace(source, data=part, looks=move_looks(source.looks, region, ndim))
 
 
 def move_looks(looks: dict[str, Any], region: Region, ndim: int) -> dict[str, Any]:

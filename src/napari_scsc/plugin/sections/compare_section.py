@@ -7,10 +7,12 @@ from typing import Any
 
 from magicgui.widgets import ComboBox
 from napari.layers import Image
+from qtpy.QtCore import Signal
 from qtpy.QtWidgets import QCheckBox
 
 from napari_scsc.data import measures
 from napari_scsc.data.image import wrap_image
+from napari_scsc.plugin import layers
 from napari_scsc.plugin.jobs import Background
 from napari_scsc.plugin.original_view import OriginalView
 from napari_scsc.plugin.result_layer import ResultLayer
@@ -30,12 +32,18 @@ KEY = "Shift-O"
 
 
 class CompareSection(Section):
-    """All about a result: the one that was made last, or that is active in napari."""
+    """All about a result: the one that was made last, or that is active in napari.
+
+    ``told`` brings words for the user.
+    """
+
+    told = Signal(str)
 
     def __init__(self, viewer: Any) -> None:
         super().__init__()
         self._viewer = viewer
         self._shown: ResultLayer | None = None
+        self._preview: Image | None = None
         self._original = OriginalView(viewer)
         self.reference = ComboBox(
             label="reference",
@@ -56,6 +64,8 @@ class CompareSection(Section):
         self.hold.released.connect(lambda: self.show_original(False))
         self.wipe = Wipe(viewer, self)
         self.wipe_switch = QCheckBox("wipe")
+        self.wipe.switched.connect(self.wipe_switch.setChecked)
+        self.wipe.told.connect(self.told)
         self.wipe_switch.setToolTip("Before on the left, after on the right; drag the line")
         self.wipe_switch.toggled.connect(
             lambda is_on: self.attempt(lambda: self._switch_wipe(bool(is_on)))
@@ -85,6 +95,14 @@ class CompareSection(Section):
         self._show_what_there_is()
         self.compare()
 
+    def show_preview(self, preview: Image | None) -> None:
+        """Compare that preview with its source, as long as it is there."""
+        if preview is not self._preview:
+            self._preview = preview
+            self._show_what_there_is()
+            if self.wipe.is_on:
+                self._switch_wipe(True)
+
     def reset_choices(self) -> None:
         """Read the layers that may be references again."""
         self._chosen.reset()
@@ -93,9 +111,10 @@ class CompareSection(Section):
         self._show_what_there_is()
 
     def _show_what_there_is(self) -> None:
-        result = self._result()
-        self.setVisible(result is not None)
-        if result is None:
+        pair, result = self._pair(), self._result()
+        self.setVisible(pair is not None)
+        self.maps.setVisible(result is not None)
+        if pair is None:
             self.wipe_switch.setChecked(False)
         fit = None if self._shown is None else self._shown.fit
         self._fit.setVisible(fit is not None)
@@ -131,8 +150,10 @@ class CompareSection(Section):
 
     def show_original(self, shown: bool) -> None:
         """Show the original alone, or all as it was before."""
-        if self._shown is not None and (not shown or self._result() is not None):
-            self._original.show_original(self._shown.request.source.layer_id, shown)
+        pair = self._pair()
+        if pair is not None or not shown:
+            before = "" if pair is None else str(pair[0].unique_id)
+            self._original.show_original(before, shown)
 
     def close_views(self) -> None:
         """Leave the layers as they are without the dock."""
@@ -141,16 +162,21 @@ class CompareSection(Section):
         self.wipe.close()
 
     def _switch_wipe(self, is_on: bool) -> None:
-        result = self._result()
-        if is_on and result is not None and self._shown is not None:
-            try:
-                self.wipe.set_pair(self._shown.request.source, result)
-                self.wipe.switch(True)
-            except Exception:
-                self.wipe_switch.setChecked(False)
-                raise
-        else:
-            self.wipe.switch(False)
+        if is_on:
+            self.wipe.set_pair(*(self._pair() or (None, None)))
+        self.wipe.switch(is_on)
+
+    def _pair(self) -> tuple[Image, Image] | None:
+        """The layers before and after: of the preview if there is one, else of the result."""
+        source_id, after = "", self._result()
+        if self._shown is not None:
+            source_id = self._shown.request.source.layer_id
+        if self._preview is not None and self._preview in self._viewer.layers:
+            after, source_id = self._preview, layers.source_of(self._preview) or ""
+        by_id = {str(layer.unique_id): layer for layer in self._viewer.layers}
+        if after is None or source_id not in by_id:
+            return None
+        return by_id[source_id], after
 
     def _result(self) -> Image | None:
         """The layer of the result, if it is still there."""

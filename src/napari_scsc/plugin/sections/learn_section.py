@@ -104,7 +104,7 @@ class LearnSection(Section):
             self.go_on,
         )
         self.fill(
-            self.model,
+            self.model.native,
             self.model.sentence,
             self.effort,
             advanced,

@@ -20,8 +20,9 @@ _TIPS = {
     "error": "Show the standard error of each value, in the units of the image",
     "support": "Show how many patches that are alike stand behind each value; few where structure "
     "is rare",
+    "fit": "Show how much of some tiles lies outside the span of the filters, from 0 to 1",
 }
-_COLOURS = {"error": "magma", "support": "viridis"}
+_COLOURS = {"error": "magma", "support": "viridis", "fit": "inferno"}
 _NO_RESULT = "There is no result yet"
 _NOT_KEPT = "Known of what was denoised by groups of patches, and is not in a file"
 
@@ -64,6 +65,8 @@ class MapSwitches(Section):
             box.setChecked(made is not None and made in self._viewer.layers)
             refusal = self._refusal(name)
             box.setEnabled(not refusal)
+            if name == "fit":  # known where filters come from other images
+                box.setVisible(self._shown is not None and self._shown.fit is not None)
             box.setToolTip(refusal or _TIPS[name])
 
     @property
@@ -93,7 +96,8 @@ class MapSwitches(Section):
 
     def _make(self, restored: ResultLayer, name: str, visible: bool = True) -> None:
         if name != "residual":
-            self._add(restored, name, getattr(restored, name), visible)
+            values = _map_fit(restored) if name == "fit" else getattr(restored, name)
+            self._add(restored, name, values, visible)
             return
         if restored.layer is None:
             return
@@ -116,7 +120,7 @@ class MapSwitches(Section):
         else:
             if source.looks["rgb"]:  # one figure for all colours: it is no colour
                 values = np.sqrt(np.mean(np.square(values), axis=-1))
-            most = float(np.percentile(values, 99.8)) or 1.0
+            most = float(np.nanpercentile(values, 99.8)) or 1.0
             arguments |= {
                 "rgb": False,
                 "contrast_limits": (0.0, most),
@@ -126,3 +130,12 @@ class MapSwitches(Section):
         if restored is self._shown:
             self._made[name] = made
         self.follow_layers()
+
+
+def _map_fit(restored: ResultLayer) -> Array:
+    """The energy outside the span of the filters, of the tiles that were looked at."""
+    assert restored.fit is not None
+    values = np.full(restored.request.source.shape, np.nan, np.float32)
+    for tile in restored.fit.tiles:
+        values[tile.region if restored.channel is None else tile.region[1:]] = tile.energy_outside
+    return values
