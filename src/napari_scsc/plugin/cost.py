@@ -47,7 +47,7 @@ def find_cost(
 def cost_words(cost: Cost) -> str:
     """The same in words."""
     tiles = f"{cost.tiles} tile{'s' if cost.tiles > 1 else ''}"
-    return f"{tiles} · needs {in_bytes(cost.memory)}, {_duration(cost.seconds)}"
+    return f"{tiles} · needs {in_bytes(cost.memory)}, {duration_in_words(cost.seconds)}"
 
 
 def check_memory(request: RestoreRequest, wishes: Preferences) -> None:
@@ -74,7 +74,8 @@ def in_bytes(n: float) -> str:
     raise AssertionError
 
 
-def _duration(seconds: float) -> str:
+def duration_in_words(seconds: float) -> str:
+    """So many seconds, about."""
     if seconds < 3:
         return "a few seconds"
     if seconds < 100:
