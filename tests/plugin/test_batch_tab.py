@@ -13,15 +13,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 from dock_tools import our_threads, quietly
-from qtpy.QtCore import QMimeData, QPointF, Qt, QUrl
-from qtpy.QtGui import QDropEvent
+from qtpy.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
+from qtpy.QtGui import QDragEnterEvent, QDragMoveEvent, QDropEvent
 from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QAbstractButton, QApplication, QComboBox, QLineEdit
 
 from napari_scsc import FilterBank, denoise, learn, samples
 from napari_scsc.batch import job
 from napari_scsc.batch.request import BatchRequest
-from napari_scsc.batch.updates import FileState
 from napari_scsc.errors import UserError
 from napari_scsc.plugin.batch.batch_tab import BatchTab
 from napari_scsc.plugin.batch.file_table import COLUMNS
@@ -301,14 +300,14 @@ def test_command_needs_filters_that_are_in_a_file(make_tab, make_files):
 def drop(table, paths):
     data = QMimeData()
     data.setUrls([QUrl.fromLocalFile(str(path)) for path in paths])
-    event = QDropEvent(
-        QPointF(5, 5),
-        Qt.DropAction.CopyAction,
-        data,
-        Qt.MouseButton.LeftButton,
-        Qt.KeyboardModifier.NoModifier,
-    )
-    QApplication.sendEvent(table.viewport(), event)
+    facts = (Qt.DropAction.CopyAction, data, Qt.MouseButton.LeftButton)
+    modifiers = Qt.KeyboardModifier.NoModifier
+    for event in (
+        QDragEnterEvent(QPoint(5, 5), *facts, modifiers),
+        QDragMoveEvent(QPoint(5, 5), *facts, modifiers),
+        QDropEvent(QPointF(5, 5), *facts, modifiers),
+    ):
+        QApplication.sendEvent(table.viewport(), event)
 
 
 def test_files_and_folders_are_dropped_each_once(make_tab, make_files, tmp_path):
@@ -462,4 +461,4 @@ def test_nothing_is_opened_by_the_thread_of_the_window(make_tab, make_files, mon
     tab.add_paths(make_files(2))
     run(tab)
     assert opened_in == {False}
-    assert FileState.DONE == states(tab)[0]
+    assert states(tab) == ["done"] * 2

@@ -79,7 +79,8 @@ class BatchTab(Section):
             self.bar,
             self.message_line,
             make_row(self.start_button, self.pause_button),
-            make_row(self.summary_button, self.command_button),
+            self.summary_button,  # beside each other, they are too wide in large type
+            self.command_button,
         ):
             column.addWidget(part)
         self._show_state()

@@ -49,7 +49,7 @@ class OutputFields(Section):
             "Files whose result is in the folder are left out, and half done ones go on, with the "
             "same settings. Without it, nothing starts while there are such"
         )
-        results, kind, failures = QLabel("Results to"), QLabel("Format"), QLabel("failures")
+        results, kind, failures = QLabel("Results to"), QLabel("Format"), QLabel("Failures")
         fields = {results: self.out, kind: self.format, failures: self.failures}
         for label, field in fields.items():
             label.setBuddy(field)
@@ -57,7 +57,8 @@ class OutputFields(Section):
         form.setContentsMargins(0, 0, 0, 0)
         form.setVerticalSpacing(4)
         form.addRow(results, make_row(self.out, ask))
-        form.addRow(kind, make_row(self.format, failures, self.failures))
+        form.addRow(kind, self.format)
+        form.addRow(failures, self.failures)
         form.addRow(self.go_on)
 
     def values(self, usual_folder: str) -> dict[str, Any]:
@@ -85,6 +86,6 @@ def _make_box(choices: list[str], tip: str) -> QComboBox:
     box = QComboBox()
     box.addItems(choices)
     box.setToolTip(tip)
-    box.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+    box.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
     box.setMinimumWidth(60)
     return box
