@@ -19,7 +19,19 @@ ARCHITECTURE = ROOT / "docs" / "architecture.md"
 
 # From left to right: a room knows the rooms to its left. What lies beside them at the top is known
 # to all and knows none of them.
-ROOMS = ("model", "groups", "data", "noise", "io", "run", "learning", "restore", "plugin", "cli")
+ROOMS = (
+    "model",
+    "groups",
+    "data",
+    "noise",
+    "io",
+    "run",
+    "learning",
+    "restore",
+    "batch",
+    "plugin",
+    "cli",
+)
 TOP = {"__about__", "_keywords", "_types", "cache", "cancellation", "checks", "choices", "errors"}
 ENTRANCES = {"__init__", "__main__"}  # which open the door to all rooms
 GUI = {"napari", "magicgui", "qtpy", "pyqtgraph", "superqt"}

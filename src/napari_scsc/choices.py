@@ -22,3 +22,6 @@ OUTLIER_WISHES = ("auto", "fill", "keep")
 
 RESULT_FORMATS = (".tif", ".ome.tif", ".zarr", ".ome.zarr", ".npy")
 """Files that results can be written to; ``io/stores``."""
+
+FAILURE_WISHES = ("go-on", "stop")
+"""What a batch does after a file that cannot be restored; ``batch/job.py``."""

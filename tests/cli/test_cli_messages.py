@@ -12,8 +12,9 @@ import pytest
 import tifffile
 from cli_tools import DRAFT, lines_of, run, succeed
 
+from napari_scsc.batch.inputs import naming_inputs
 from napari_scsc.cli import main
-from napari_scsc.cli.messages import REMEDIES, naming_inputs, render
+from napari_scsc.cli.messages import REMEDIES, render
 from napari_scsc.cli.options import ARGUMENT_NAMES
 from napari_scsc.errors import Message, Remedy, RunInterrupted, UserError
 from napari_scsc.learning.options import LearnOptions

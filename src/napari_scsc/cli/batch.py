@@ -1,4 +1,4 @@
-"""Each input to its result: where it is computed, and how far it is."""
+"""A batch on the command line: where it is computed, how far it is, what is said of each file."""
 
 from __future__ import annotations
 
@@ -8,17 +8,38 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from napari_scsc.cli.inputs import FileRequest, is_done, is_terminal, open_input
-from napari_scsc.cli.messages import complain, naming_inputs, render, say
+from napari_scsc.batch.inputs import naming_inputs
+from napari_scsc.batch.job import iter_batch, plan_batch
+from napari_scsc.batch.request import BatchRequest
+from napari_scsc.batch.results import check_folder
+from napari_scsc.batch.updates import (
+    BatchUpdates,
+    FileDone,
+    FileFailed,
+    FileProgress,
+    FileReport,
+    FileStarted,
+    FileState,
+    write_summary,
+)
+from napari_scsc.cli.inputs import FileRequest, is_terminal, open_array
+from napari_scsc.cli.messages import complain, render, say
 from napari_scsc.cli.program import FAILED, keeping_partial
-from napari_scsc.errors import MissingPackageError, UserError, message_of
+from napari_scsc.errors import (
+    MissingPackageError,
+    PathExistsError,
+    Remedy,
+    UserError,
+    message_of,
+)
 from napari_scsc.io.filenames import partial_of, path_beside
 
 if TYPE_CHECKING:
@@ -28,62 +49,92 @@ _LOG_SHARE, _LOG_SECONDS = 0.1, 60.0  # of the work, or of time, between two lin
 
 
 def restore_each(
-    start: Callable[..., Updates],
-    request: FileRequest,
-    results: Mapping[str, Path],
-    options: Mapping[str, Any],
+    request: BatchRequest,
+    files: FileRequest,
     describe: Callable[[Finished], dict[str, Any]],
 ) -> None:
     """Make the result of each input, and say what was found.
 
-    ``start`` is ``iter_denoise`` or another function that writes to a file, ``describe`` tells
-    what is to be said of a finished job apart from its files and remarks.
+    ``describe`` tells what is to be said of a finished job apart from its files and remarks.
     """
-    from napari_scsc.restore.options import parse_memory
-
-    options = {**options, "memory": parse_memory(options["memory"])}
-
-    def restore(path: str) -> None:
-        result = results[path]
-        facts: dict[str, Any] = {"input": path, "output": str(result)}
-        if is_done(result, options["resume"]):
-            words = f"{result} is there already"
-            say({**facts, "was_there": True}, words, as_json=request.as_json)
-            return
-        finished, remarks = _restore_input(start, path, result, request, options)
-        if not request.as_json:
-            for remark in remarks:
-                complain(f"{path}: {remark}")
-        if request.out == "-":
-            _copy_to_standard_output(result)
-        else:
-            facts |= {**describe(finished), "remarks": remarks}
-            made = str(result)
-            if options.get("error"):
-                facts["error"] = str(path_beside(result, "error"))
-                made += f", {facts['error']}"
-            say(facts, f"{path} -> {made}", as_json=request.as_json)
-
-    with computing_on(request.scheduler):
-        do_each(list(results), restore)
+    check_summary(files.summary, request.resume)
+    reports = {report.path: report for report in plan_batch(request)}
+    updates = iter_batch(request, open_input=open_array)
+    with computing_on(files.scheduler):
+        try:
+            _follow_batch(updates, files, request, reports, describe)
+        finally:
+            if files.summary is not None:
+                write_summary(reports.values(), files.summary, render)
+    if any(report.state is FileState.FAILED for report in reports.values()):
+        sys.exit(FAILED)
 
 
-def _restore_input(
-    start: Callable[..., Updates],
-    path: str,
-    result: Path,
-    request: FileRequest,
-    options: Mapping[str, Any],
-) -> tuple[Finished, list[str]]:
-    """Make the result of an input; return the last update, and all remarks as people read them."""
-    from napari_scsc.run.partial import Output
+def check_summary(path: str | None, resume: bool) -> None:
+    """Refuse a file for the summary that is there, or that cannot be written."""
+    if path is None:
+        return
+    if Path(path).exists() and not resume:
+        raise PathExistsError("is there already", path=path, remedy=Remedy.CHOOSE_ANOTHER_NAME)
+    check_folder(Path(path).parent)
 
-    image, axes = open_input(path, request)
-    output = Output(result, image.scale, image.units)
-    updates = start(image.array, axes=axes, out=output, **options)
-    with keeping_partial(None if request.out == "-" else partial_of(result)):
-        finished = follow(updates, Path(path).name)
-    return finished, [render(remark) for remark in (*image.remarks, *finished.remarks)]
+
+def _follow_batch(
+    updates: BatchUpdates,
+    files: FileRequest,
+    request: BatchRequest,
+    reports: dict[str, FileReport],
+    describe: Callable[[Finished], dict[str, Any]],
+) -> None:
+    """Go through the updates with a bar a file; say what came of each, and keep the reports."""
+    running: FileReport | None = None
+
+    def find_partial() -> Path | None:
+        return None if running is None or files.out == "-" else partial_of(running.result)
+
+    with keeping_partial(find_partial), closing(updates), ExitStack() as bars:
+        show: Show = _show_nothing
+        for update in updates:
+            if isinstance(update, FileStarted):
+                running = update.report
+                reports[running.path] = replace(running, state=FileState.STOPPED)
+                show = bars.enter_context(showing_progress(Path(running.path).name))
+            elif isinstance(update, FileProgress):
+                show(update.update.done, update.update.message)
+            elif isinstance(update, FileDone | FileFailed):
+                bars.close()
+                running = None
+                reports[update.report.path] = update.report
+                if isinstance(update, FileFailed):
+                    complain(render(message_of(update.error)))
+                else:
+                    _say_done(update, files, request, describe)
+
+
+def _say_done(
+    update: FileDone,
+    files: FileRequest,
+    request: BatchRequest,
+    describe: Callable[[Finished], dict[str, Any]],
+) -> None:
+    report, result = update.report, update.report.result
+    facts: dict[str, Any] = {"input": report.path, "output": str(result)}
+    if update.finished is None:
+        say({**facts, "was_there": True}, f"{result} is there already", as_json=files.as_json)
+        return
+    remarks = [render(warning) for warning in report.warnings]
+    if not files.as_json:
+        for remark in remarks:
+            complain(f"{report.path}: {remark}")
+    if files.out == "-":
+        _copy_to_standard_output(result)
+        return
+    facts |= {**describe(update.finished), "remarks": remarks}
+    made = str(result)
+    if request.options.get("error"):
+        facts["error"] = str(path_beside(result, "error"))
+        made += f", {facts['error']}"
+    say(facts, f"{report.path} -> {made}", as_json=files.as_json)
 
 
 def _copy_to_standard_output(path: Path) -> None:
@@ -147,8 +198,7 @@ def follow(updates: Updates, title: str) -> Finished:
     from napari_scsc.run.updates import Finished
 
     update = None
-    show_progress = _progress_bar if is_terminal(sys.stderr) else _progress_log
-    with closing(updates), show_progress(title) as show:
+    with closing(updates), showing_progress(title) as show:
         for update in updates:
             show(update.done, update.message)
     assert isinstance(update, Finished)
@@ -157,6 +207,15 @@ def follow(updates: Updates, title: str) -> Finished:
 
 Show = Callable[[float, str], None]
 """Shows how much is done, and what."""
+
+
+def _show_nothing(done: float, message: str) -> None:
+    pass
+
+
+def showing_progress(title: str) -> AbstractContextManager[Show]:
+    """A bar on a terminal, or lines in a log."""
+    return _progress_bar(title) if is_terminal(sys.stderr) else _progress_log(title)
 
 
 @contextmanager

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import sys
-import tempfile
 import time
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from napari_scsc.__about__ import __version__
+from napari_scsc.batch.inputs import find_inputs, load_bank, naming_inputs
+from napari_scsc.batch.request import BatchTask
+from napari_scsc.batch.results import check_folder, is_done
 from napari_scsc.cli.batch import computing_on, do_each, follow, restore_each
 from napari_scsc.cli.info import (
     describe_bank,
@@ -22,25 +24,21 @@ from napari_scsc.cli.info import (
     format_fact,
 )
 from napari_scsc.cli.inputs import (
-    find_inputs,
-    is_done,
     is_terminal,
-    load_bank,
-    load_frames,
-    load_mask,
-    name_results,
+    make_batch_request,
+    make_temporary_folder,
     open_alike,
     split_options,
 )
-from napari_scsc.cli.messages import complain, naming_inputs, render, say
+from napari_scsc.cli.messages import complain, render, say
 from napari_scsc.cli.options import BENCH, DEMO, DENOISE, ENCODE, INFO, INPAINT, LEARN
 from napari_scsc.cli.program import Program, keeping_partial
+from napari_scsc.errors import UserError
 from napari_scsc.io.filenames import partial_of
 from napari_scsc.restore.quality import QUALITIES
 
 if TYPE_CHECKING:
     from napari_scsc.model.bank import FilterBank
-    from napari_scsc.run.updates import Updates
 
 _MAX_SECONDS_LOST = 1.0  # of learning, when it is stopped
 
@@ -67,7 +65,7 @@ def learn(**given: Any) -> None:
         words = f"{request.out} is there already"
         say({**facts, "was_there": True}, words, as_json=request.as_json)
         return
-    paths = find_inputs(request)
+    paths = find_inputs(request.inputs)
     images, axes = open_alike(paths, request)
     for path, image in zip(paths, images, strict=True):
         for remark in image.remarks:
@@ -75,18 +73,11 @@ def learn(**given: Any) -> None:
     options["bank"] = load_bank(options["bank"])
     if options["filter_shape"] is not None:
         options["filter_shape"] = (options["filter_shape"],) * axes.count("shift")
-    _check_folder(target.parent)
+    check_folder(target.parent)
     with computing_on(request.scheduler), naming_inputs(paths):
         bank = _learn_into(target, [image.array for image in images], {**options, "axes": axes})
     words = f"{bank.n_base} filters in {request.out}"
     say({**facts, **describe_bank(bank)}, words, as_json=request.as_json)
-
-
-def _check_folder(folder: Path) -> None:
-    """Make the folder; one that cannot be written to says so now, and not when all is learned."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryFile(dir=folder):
-        pass
 
 
 def _learn_into(target: Path, images: list[Any], options: Mapping[str, Any]) -> FilterBank:
@@ -94,7 +85,7 @@ def _learn_into(target: Path, images: list[Any], options: Mapping[str, Any]) -> 
 
     part = partial_of(target)
     seconds = _MAX_SECONDS_LOST
-    with keeping_partial(part):
+    with keeping_partial(lambda: part):
         updates = iter_learn(images, checkpoint=part, every=None, every_seconds=seconds, **options)
         bank: FilterBank = follow(updates, "learning").result
         bank.save(target)
@@ -105,55 +96,53 @@ def _learn_into(target: Path, images: list[Any], options: Mapping[str, Any]) -> 
 @main.command(params=DENOISE)
 def denoise(**given: Any) -> None:
     """Take the noise out of each of the INPUTS."""
-    from napari_scsc import iter_denoise
-
-    _restore(iter_denoise, given)
+    _restore("denoise", given)
 
 
 @main.command(params=INPAINT)
-def inpaint(missing: str | None, **given: Any) -> None:
+def inpaint(**given: Any) -> None:
     """Fill what is missing in each of the INPUTS: NaN, and what a mask says."""
-    from napari_scsc import iter_inpaint
-
-    _restore(partial(iter_inpaint, missing=load_mask(missing)), given)
+    _restore("inpaint", given)
 
 
-def _restore(start: Callable[..., Updates], given: Mapping[str, Any]) -> None:
+def _restore(task: BatchTask, given: Mapping[str, Any]) -> None:
     """Denoise or inpaint each of the inputs."""
-    request, options = split_options(given)
-    if request.out == "-" and (options["resume"] or request.as_json):
+    files, _ = split_options(given)
+    if files.out == "-" and (given["resume"] or files.as_json):
         raise click.UsageError("--resume and --json need a file, and --out is '-'")
-    if request.out == "-" and options.get("error"):
+    if files.out == "-" and given.get("error"):
         raise click.UsageError("--error needs a file to lie beside, and --out is '-'")
-    if request.out == "-" and is_terminal(sys.stdout):
+    if files.out == "-" and is_terminal(sys.stdout):
         raise click.UsageError("--out '-' is for a pipe or a file, and this is a terminal")
-    results = name_results(find_inputs(request), request, options["resume"])
-    options["bank"] = load_bank(options["bank"])
-    dark = options.pop("dark")
-    if dark is not None:
-        if options["noise"] != "auto":
-            raise click.UsageError("--dark and --noise both say what the noise is: give one")
-        options["noise"] = load_frames(dark)
-    options["noise_filters"] = options["noise_filters"] or ()
-    if options.get("saturation", False) is None:
-        options["saturation"] = False
-    restore_each(start, request, results, options, describe_noise)
+    if given["dark"] is not None and given["noise"] != "auto":
+        raise click.UsageError("--dark and --noise both say what the noise is: give one")
+    out = files.out
+    if out == "-":
+        out = str(make_temporary_folder() / "standard output.npy")
+    request = make_batch_request(task, {**given, "out": out})
+    with _refusing_usage():
+        restore_each(request, files, describe_noise)
+
+
+@contextmanager
+def _refusing_usage() -> Iterator[None]:
+    """Let options that contradict each other be a command that was not understood."""
+    try:
+        yield
+    except UserError as error:
+        if error.message.argument not in ("out", "format"):
+            raise
+        raise click.UsageError(render(error.message)) from error
 
 
 @main.command(params=ENCODE)
 def encode(**given: Any) -> None:
     """Code each of the INPUTS with the paper's model: weights and sparse codes of its blocks."""
-    from napari_scsc import iter_encode
-    from napari_scsc.restore.codes import SUFFIX
-
-    request, options = split_options(given)
-    if request.out == "-":
+    files, _ = split_options(given)
+    if files.out == "-":
         raise click.UsageError("--out must be a folder for codes, and is '-'")
-    options["missing"] = load_mask(options["missing"])
-    options["bank"] = load_bank(options["bank"])
-    paths, suffix = find_inputs(request), ".codes" + SUFFIX
-    results = name_results(paths, request, options["resume"], suffix)
-    restore_each(iter_encode, request, results, options, describe_encoding)
+    with _refusing_usage():
+        restore_each(make_batch_request("encode", given), files, describe_encoding)
 
 
 @main.command(params=INFO)
@@ -170,7 +159,7 @@ def info(noise: bool, **given: Any) -> None:
         lines = (f"{name}: {format_fact(value)}" for name, value in facts.items())
         say(facts, *lines, as_json=request.as_json)
 
-    do_each(find_inputs(request), describe)
+    do_each(find_inputs(request.inputs), describe)
 
 
 @main.command(params=DEMO)

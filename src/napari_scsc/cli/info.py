@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from napari_scsc.cli.inputs import FileRequest, find_axes, holds_codes, load_bank, open_array
+from napari_scsc.batch.inputs import find_axes, holds_codes, load_bank
+from napari_scsc.cli.inputs import FileRequest, open_array
 from napari_scsc.cli.messages import render
 from napari_scsc.errors import Message, message_of
 

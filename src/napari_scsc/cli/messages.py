@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
-from os.path import abspath
 from typing import Any
 
 import click
 
 from napari_scsc.cli.options import ARGUMENT_NAMES
-from napari_scsc.errors import Message, Remedy, UserError, message_of
+from napari_scsc.errors import Message, Remedy
 
 REMEDIES = {
     Remedy.CHOOSE_ANOTHER_NAME: "choose another name, or remove it",
@@ -52,21 +49,3 @@ def complain(words: str) -> None:
 def render(message: Message) -> str:
     """A message in the words of the command line."""
     return message.render(ARGUMENT_NAMES, REMEDIES)
-
-
-@contextmanager
-def naming_inputs(paths: list[str]) -> Iterator[None]:
-    """Let an error of a job say which of its inputs it is about, by the name that was given."""
-    names = ["standard input" if path == "-" else path for path in paths]
-    only = names[0] if len(names) == 1 else None
-    try:
-        yield
-    except UserError as error:
-        message = error.message
-        if message.item is not None:
-            error.about(path=names[message.item - 1], item=None)
-        elif only and message.path in (None, abspath(only)):
-            error.about(path=only)
-        raise
-    except (ValueError, TypeError) as error:  # of a library, which knows of no file
-        raise UserError(message_of(error).text, path=only) from error

@@ -6,7 +6,14 @@ from typing import Any
 
 import click
 
-from napari_scsc.choices import KINDS, MODELS, NOISE_WISHES, OUTLIER_WISHES, RESULT_FORMATS
+from napari_scsc.choices import (
+    FAILURE_WISHES,
+    KINDS,
+    MODELS,
+    NOISE_WISHES,
+    OUTLIER_WISHES,
+    RESULT_FORMATS,
+)
 from napari_scsc.restore.methods import METHODS
 from napari_scsc.restore.quality import QUALITIES
 
@@ -121,8 +128,14 @@ LEARN: list[click.Parameter] = [
     _SEED,
     *_RUNNING,
 ]
+_MANY_FILES: list[click.Parameter] = [
+    _option("--pattern", text="Files in a folder that are images of their own, such as '*.tif'."),
+    _word("--on-failure", FAILURE_WISHES, "After a file that cannot be restored.", "go-on"),
+    _option("--summary", type=click.Path(), text="Write a table with one row a file (CSV)."),
+]
 _RESTORING: list[click.Parameter] = [
     *_READING,
+    *_MANY_FILES,
     _out(f"File for the result ({', '.join(RESULT_FORMATS)}), a folder, or '-'."),
     _word("--format", RESULT_FORMATS, "Of results in a folder; that of the input unless given."),
     _bank(),

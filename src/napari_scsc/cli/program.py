@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -58,7 +58,7 @@ def failing_in_one_line(ctx: click.Context) -> Iterator[None]:
 
 
 @contextmanager
-def keeping_partial(partial: Path | None) -> Iterator[None]:
+def keeping_partial(find_partial: Callable[[], Path | None]) -> Iterator[None]:
     """Where a job breaks off, say where its finished part is, and end the program.
 
     Other inputs are not tried: who pressed Ctrl-C wants none of them, and a disk that is full
@@ -69,6 +69,7 @@ def keeping_partial(partial: Path | None) -> Iterator[None]:
     except (UserError, BrokenPipeError):
         raise
     except (KeyboardInterrupt, OSError) as error:
+        partial = find_partial()
         if partial is None or not partial.exists():
             raise
         reason, code = "stopped", INTERRUPTED

@@ -32,6 +32,8 @@ class BankHolder(QObject):
         self._lines: list[str] = []
         self._names: dict[str, str] = {}  # of the layers in these lines, by their ids
         self._is_chosen = False
+        self.path: str | None = None
+        """The file that they are in, if they are in one."""
         self.has_unsaved = False
         """Whether there are filters that are in no file."""
         self._plots = plots
@@ -59,7 +61,7 @@ class BankHolder(QObject):
         """
         names = {source.layer_id: source.name for source in sources}
         self._bank, self._lines, self._names = bank, lines, names
-        self._is_chosen, self.has_unsaved = is_chosen, True
+        self._is_chosen, self.has_unsaved, self.path = is_chosen, True, None
         self.changed.emit()
 
     @property
@@ -89,14 +91,20 @@ class BankHolder(QObject):
         if self.bank is None:
             raise UserError("there are no filters yet: learn some first")
         self.bank.save(path)
-        self.has_unsaved = False
+        self.has_unsaved, self.path = False, str(path)
         self.told.emit(f"{self.bank.n_base} filters saved as {Path(path).name}")
 
     def load(self, path: str | Path) -> None:
         """Read them from a file."""
         bank = FilterBank.load(path)
         self._show(bank, [f"bank = FilterBank.load({str(path)!r})"])
+        self.path = str(path)
         self.told.emit(f"{bank.n_base} filters loaded from {Path(path).name}")
+
+    @property
+    def chosen(self) -> FilterBank | None:
+        """The filters, if the user has learned or loaded them for whatever comes."""
+        return self.bank if self._is_chosen else None
 
     def bank_for(self, source: layers.Snapshot) -> FilterBank | None:
         """The filters, if they are for such images, and were chosen or are its own."""
@@ -114,7 +122,7 @@ class BankHolder(QObject):
     def _show(self, bank: FilterBank | None, lines: Sequence[str]) -> None:
         """Restore with filters from elsewhere, or with none, and have the plots show them."""
         self._bank, self._lines, self._names, self._is_chosen = bank, list(lines), {}, True
-        self.has_unsaved = False
+        self.has_unsaved, self.path = False, None
         if bank is None:
             self._plots.clear()
         else:

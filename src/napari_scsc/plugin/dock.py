@@ -31,6 +31,8 @@ from napari_scsc.io.layers import bank_layer
 from napari_scsc.noise.model import Noise
 from napari_scsc.plugin import preferences
 from napari_scsc.plugin.bank_holder import BankHolder
+from napari_scsc.plugin.batch.batch_tab import BatchTab
+from napari_scsc.plugin.batch.settings import BatchSettings
 from napari_scsc.plugin.controller import Event, State
 from napari_scsc.plugin.cost import duration, find_cost, in_bytes
 from napari_scsc.plugin.fields import Field, FieldMemory
@@ -41,8 +43,9 @@ from napari_scsc.plugin.pixel_explainer import PixelExplainer
 from napari_scsc.plugin.placing import add_beside
 from napari_scsc.plugin.requests import RestoreRequest
 from napari_scsc.plugin.script import read_from_files
+from napari_scsc.plugin.session import open_path
 from napari_scsc.plugin.sections.compare_section import KEY, CompareSection
-from napari_scsc.plugin.sections.form_widgets import Fold, Section, TextButton, WheelGuard
+from napari_scsc.plugin.sections.form_widgets import Fold, Section, TextButton, WheelGuard, set_accent
 from napari_scsc.plugin.sections.learn_section import LearnSection
 from napari_scsc.plugin.sections.restore_section import RestoreSection
 from napari_scsc.plugin.sections.run_section import RunSection
@@ -173,6 +176,7 @@ class Dock(Section):
             or self.compare_section.busy
             or self._explainer.running
             or self.live_preview.running
+            or self.batch_tab.busy
         ):
             QApplication.processEvents()
             if end is not None and time.monotonic() > end:
@@ -237,6 +241,7 @@ class Dock(Section):
             self,
             is_busy=lambda: self.controller.is_busy,
         )
+        self.batch_tab = BatchTab(self._read_batch_settings)
         self._explainer = PixelExplainer(parts, self.runner)
         self._link = ViewerLink(
             self._viewer,
@@ -262,6 +267,7 @@ class Dock(Section):
             "Restore",
         )
         self.tabs.addTab(_page(self.learn_section, grows=True), "Filters")
+        self.tabs.addTab(_page(self.batch_tab, grows=True), "Batch")
         self.menu_button = self._make_menu()
         self.tabs.setCornerWidget(self.menu_button)
         outer = QVBoxLayout(self)
@@ -307,6 +313,7 @@ class Dock(Section):
             self.restore_section,
             self.compare_section,
             self.run_section,
+            self.batch_tab,
         )
         for part in (self, *sections, self.plots, self._explainer, self.live_preview):
             part.failed.connect(self.runner.fail)
@@ -327,6 +334,9 @@ class Dock(Section):
         self.live_preview.told.connect(self._tell_of_view)
         self.runner.noise_found.connect(self._noise_found)
         self.runner.results_changed.connect(self._end_preview)
+        self.batch_tab.open_wanted.connect(
+            lambda *paths: self.attempt(lambda: self._open_files(paths))
+        )
         self.plots.layer_wanted.connect(lambda made: add_beside(self._viewer, made))
         self.plots.explaining_changed.connect(self._link.listen_to_clicks)
         self.plots.explaining_changed.connect(self._explainer.outlines.set_seen)
@@ -359,6 +369,7 @@ class Dock(Section):
         self.preview = False
         self.compare_section.close_views()
         self.live_preview.close()
+        self.batch_tab.stop()
         self.stop()
         for timer in self.findChildren(QTimer):
             timer.stop()
@@ -386,9 +397,9 @@ class Dock(Section):
     def _recolour(self, _event: Any = None) -> None:
         """Take the accent colour of the theme."""
         accent = QColor(*get_theme(self._viewer.theme).current.as_rgb_tuple()[:3])
-        is_light = accent.lightness() > 140
-        self.run_section.recolour(accent.name(), "black" if is_light else "white")
-        self._frame.colour = accent.darker(160) if is_light else accent
+        for button in (self.run_section.main_button, self.batch_tab.start_button):
+            set_accent(button, accent)
+        self._frame.colour = accent
 
     # --- showing --------------------------------------------------------------------------------
 
@@ -476,6 +487,23 @@ class Dock(Section):
     def _read_preview_request(self) -> tuple[Image, RestoreRequest]:
         layer, source = self.source_section.first()
         return layer, self.runner.restore_request(layer, source)
+
+    def _read_batch_settings(self) -> BatchSettings:
+        section, bank = self.restore_section, self.filters.chosen
+        marked = self.plots.filters.noise_filters
+        return BatchSettings(
+            section.task_name,
+            section.options(bank, self.seed, marked),
+            bank,
+            self.filters.path,
+            preferences.read_preferences().threads,
+            None if self.kind == "guess" else self.kind,
+        )
+
+    def _open_files(self, paths: tuple[str, ...]) -> None:
+        """Open a result and its source, the result on top."""
+        for path in reversed(paths):
+            open_path(self._viewer, path)
 
     def _switch_preview(self, is_on: bool) -> None:
         self.attempt(lambda: self.live_preview.switch(is_on))

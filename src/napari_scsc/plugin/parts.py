@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from napari_scsc.batch.updates import BatchUpdate
 from napari_scsc.cancellation import Cancellation, Cancelled
 from napari_scsc.run.updates import RestoreUpdate, Updates
 
@@ -25,14 +26,14 @@ class PartUpdate:
     ----------
     part : int
         Which part, from 0 on.
-    update : RestoreUpdate or PartFailed
+    update : RestoreUpdate, PartFailed or BatchUpdate
         What it says.
     done : float
         How much of the whole job is done, 0 to 1.
     """
 
     part: int
-    update: RestoreUpdate | PartFailed
+    update: RestoreUpdate | PartFailed | BatchUpdate
     done: float
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from napari_scsc.errors import Message, Remedy, message_of
 from napari_scsc.noise.model import Noise
@@ -10,11 +11,9 @@ from napari_scsc.plugin.parts import PartFailed
 from napari_scsc.restore.bank_fit import BankFit
 from napari_scsc.run.updates import (
     BlocksDone,
-    Finished,
     FirstLook,
     NoiseFound,
     RegionRestored,
-    RestoreUpdate,
     TileLearned,
 )
 
@@ -85,7 +84,7 @@ def say(said: Message | BaseException) -> str:
     return message.render(ARGUMENTS, REMEDIES)
 
 
-def describe_stage(update: RestoreUpdate | PartFailed) -> str:
+def describe_stage(update: Any) -> str:
     """What a job is doing, in a few words."""
     match update:
         case NoiseFound():
@@ -100,7 +99,7 @@ def describe_stage(update: RestoreUpdate | PartFailed) -> str:
             return "restoring"
         case PartFailed():
             return "failed"
-        case Finished():
+        case _:
             return "done"
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from magicgui.widgets import CheckBox, ComboBox, FloatSlider
 from qtpy.QtCore import QEvent, QObject, Qt, Signal
-from qtpy.QtGui import QValidator
+from qtpy.QtGui import QColor, QValidator
 from qtpy.QtWidgets import (
     QAbstractSlider,
     QAbstractSpinBox,
@@ -31,6 +31,9 @@ from qtpy.QtWidgets import (
     QVBoxLayout,
     QWidget,
 )
+
+
+_LIGHT = 140  # lightness of 255 from which on black is read better than white
 
 
 class Section(QWidget):
@@ -404,6 +407,14 @@ def show_field(field: Any, shown: bool, name: str | None = None) -> None:
     form.setRowVisible(field.native, shown)
     if name is not None:
         form.labelForField(field.native).setText(name)
+
+
+def set_accent(button: QPushButton, colour: QColor) -> None:
+    """Give a button the accent colour of the theme; it stays grey while it cannot be pressed."""
+    text = "black" if colour.lightness() > _LIGHT else "white"
+    button.setStyleSheet(
+        f"QPushButton:enabled {{ background-color: {colour.name()}; color: {text}; padding: 5px; }}"
+    )
 
 
 def allow(button: QPushButton, tip: str, refusal: str) -> None:

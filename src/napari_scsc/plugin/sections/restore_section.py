@@ -205,19 +205,10 @@ class RestoreSection(Section):
         """The method, as scripts call it."""
         return _METHODS[self.method.value]
 
-    def request(
-        self,
-        layer: Image,
-        source: Snapshot,
-        bank: FilterBank | None,
-        seed: int,
-        threads: int | None,
-        noise_filters: tuple[int, ...] = (),
-    ) -> RestoreRequest:
-        """What the fields ask for with a layer, and a bank that suits it.
-
-        ``noise_filters`` are those of the bank that show noise.
-        """
+    def options(
+        self, bank: FilterBank | None, seed: int, noise_filters: tuple[int, ...] = ()
+    ) -> dict[str, Any]:
+        """The arguments that the fields ask for; what is left to the function is left out."""
         options: dict[str, Any] = {
             "strength": self.strength.value,
             "quality": self.quality.value,
@@ -235,6 +226,22 @@ class RestoreSection(Section):
             options["saturation"] = True
         if self.method_name != _DEFAULT_METHOD:
             options["method"] = self.method_name
+        return options
+
+    def request(
+        self,
+        layer: Image,
+        source: Snapshot,
+        bank: FilterBank | None,
+        seed: int,
+        threads: int | None,
+        noise_filters: tuple[int, ...] = (),
+    ) -> RestoreRequest:
+        """What the fields ask for with a layer, and a bank that suits it.
+
+        ``noise_filters`` are those of the bank that show noise.
+        """
+        options = self.options(bank, seed, noise_filters)
         return RestoreRequest(
             self.task_name,
             source,

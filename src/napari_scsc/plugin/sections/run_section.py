@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from typing import Any
 
 from qtpy.QtCore import QTimer
 from qtpy.QtWidgets import QProgressBar, QSizePolicy
@@ -137,9 +136,3 @@ class RunSection(Section):
         if self._is_running:
             (self._timer.stop if is_paused else self._timer.start)()
             self.say("Paused" if is_paused else self._words())
-
-    def recolour(self, accent: Any, text: Any) -> None:
-        """Give the large button the accent colour of the theme; grey while it cannot be pressed."""
-        self.main_button.setStyleSheet(
-            f"QPushButton:enabled {{ background-color: {accent}; color: {text}; }}"
-        )

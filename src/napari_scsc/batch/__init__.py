@@ -1,0 +1,1 @@
+"""Many files, one job: found, restored one after the other, and reported on."""

@@ -1,0 +1,1 @@
+"""The tab Batch of the dock: many files, one job."""
