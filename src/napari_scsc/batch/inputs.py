@@ -77,7 +77,14 @@ def holds_codes(path: str) -> bool:
 
 def find_axes(image: OpenedFile, kind: str | None, axes: str | Axes | None) -> Axes:
     """What the axes are: as the user says, else as the file does; those of length 1 put aside."""
-    from napari_scsc.data.axes import Axes, long_axes, resolve, with_short_axes
+    from napari_scsc.data.axes import (
+        Axes,
+        letter_of,
+        long_axes,
+        resolve,
+        split_axes,
+        with_short_axes,
+    )
 
     shape, labels, found = tuple(image.array.shape), image.labels, None
     kept = long_axes(shape)
@@ -87,9 +94,11 @@ def find_axes(image: OpenedFile, kind: str | None, axes: str | Axes | None) -> A
             return axes
         found = resolve(lengths, None, axes)
     elif axes is not None:
-        if len(axes) == len(shape):
-            axes = "".join(axes[i] for i in kept)
-        found = resolve(lengths, kind, axes)
+        said = split_axes(axes)
+        if len(said) == len(shape):
+            labels = labels or tuple(letter_of(item.partition(":")[0]) for item in said)
+            said = tuple(said[i] for i in kept)
+        found = resolve(lengths, kind, said)
     elif labels is not None:
         with suppress(ValueError):  # names that say nothing, or not what the user says
             found = resolve(lengths, kind, [labels[i] for i in kept])

@@ -85,30 +85,6 @@ def open_input(path: str, request: FileRequest) -> tuple[OpenedFile, Axes]:
     return image, find_axes(image, request.kind, request.axes)
 
 
-<<<<<<< HEAD
-def find_axes(image: OpenedFile, kind: str | None, axes: str | None) -> Axes:
-    """What the axes are: as the user says, else as the file does; those of length 1 put aside."""
-    from napari_scsc.data.axes import letter_of, long_axes, resolve, split_axes, with_short_axes
-
-    shape, labels, found = tuple(image.array.shape), image.labels, None
-    kept = long_axes(shape)
-    lengths = [shape[i] for i in kept]
-    if axes is not None:
-        said = split_axes(axes)
-        if len(said) == len(shape):
-            labels = labels or tuple(letter_of(item.partition(":")[0]) for item in said)
-            said = tuple(said[i] for i in kept)
-        found = resolve(lengths, kind, said)
-    elif labels is not None:
-        with suppress(ValueError):  # names that say nothing, or not what the user says
-            found = resolve(lengths, kind, [labels[i] for i in kept])
-    if found is None:
-        found = resolve(lengths, kind, name=image.name)
-    return with_short_axes(found, shape, labels)
-
-
-=======
->>>>>>> batch
 def open_alike(paths: list[str], request: FileRequest) -> tuple[list[OpenedFile], Axes]:
     """Inputs that are learned from together, and the axes that all of them have."""
     images: list[OpenedFile] = []
