@@ -75,7 +75,7 @@ def set_preferences(monkeypatch, **changed):
 
 def choose(dock, name):
     """Choose an entry of the dock's menu, as a click does."""
-    dock.actions_by_name[name].trigger()
+    dock.menu.entries[name].trigger()
 
 
 def finish(dock, seconds=60):

@@ -259,7 +259,7 @@ def test_deleting_the_widget_ends_the_job(make_files, monkeypatch, qtbot, tmp_pa
     tab.add_paths(make_files(2))
     tab.start()
     qtbot.waitUntil(begun.is_set, timeout=60000)
-    cancellation = tab._jobs.jobs[0].cancellation
+    cancellation = tab._job.job.cancellation
     tab.deleteLater()
     qtbot.waitUntil(lambda: cancellation.is_cancelled, timeout=5000)
     qtbot.waitUntil(lambda: not our_threads(), timeout=20000)

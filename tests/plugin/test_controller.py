@@ -95,7 +95,7 @@ def bench():
     return Bench()
 
 
-# --- the table ------------------------------------------------------------------------------------
+# --- the table ---------------------------------------------------------------------------------
 
 
 def test_every_state_is_reached_and_left():
@@ -128,7 +128,7 @@ def test_reset_is_for_the_idle_alone():
     assert {state for state, event in TRANSITIONS if event is Event.RESET} == {State.IDLE}
 
 
-# --- one task -------------------------------------------------------------------------------------
+# --- one task ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("ending", Ending)
@@ -184,7 +184,7 @@ def test_busy_dock_cannot_be_reset(bench):
         bench.controller.check(Event.RESET)
 
 
-# --- filters first ----------------------------------------------------------------------------------
+# --- filters first -----------------------------------------------------------------------------
 
 
 def test_restoration_waits_for_the_filters_it_needs(bench):
@@ -216,7 +216,7 @@ def test_what_waited_and_cannot_start_is_told(bench):
     assert bench.log[-1] == ("fail", "the layer is gone")
 
 
-# --- stop and pause ---------------------------------------------------------------------------------
+# --- stop and pause ----------------------------------------------------------------------------
 
 
 def test_stop_forgets_what_waits(bench):
@@ -271,7 +271,7 @@ def test_next_job_is_not_held_because_the_one_before_was(bench):
     assert not bench.controller.is_paused
 
 
-# --- whatever happens -------------------------------------------------------------------------------
+# --- whatever happens --------------------------------------------------------------------------
 
 MOVES = st.one_of(
     st.sampled_from([*Task, "both", "stop", "pause"]),

@@ -9,8 +9,8 @@ import pytest
 from dock_tools import errors_raised, finish, noisy_cells, quietly, set_preferences
 from qtpy.QtWidgets import QFileDialog
 
-from napari_scsc.plugin.sections.form_widgets import Fold
 from napari_scsc import audit, denoise, iter_denoise
+from napari_scsc.plugin.sections.form_widgets import Fold
 
 pytestmark = pytest.mark.screen
 

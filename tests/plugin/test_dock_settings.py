@@ -495,7 +495,7 @@ def test_copied_script_is_the_script(make_light_dock):
     from qtpy.QtWidgets import QApplication
 
     viewer, dock = make_light_dock(noisy_cells((40, 40)), name="mine")
-    assert not dock.actions_by_name["Copy script"].isEnabled()
+    assert not dock.menu.entries["Copy script"].isEnabled()
     dock.quality = "fast"
     dock.denoise()
     finish(dock)

@@ -13,6 +13,7 @@ from napari_scsc._types import Array
 from napari_scsc.data.axes import PRESETS, Axes, propose_axes
 from napari_scsc.data.image import wrap_image
 from napari_scsc.errors import UserError
+from napari_scsc.io.layers import get_reader
 from napari_scsc.model.bank import FilterBank
 
 OURS = "napari_scsc"
@@ -224,3 +225,10 @@ def _covered(shapes: Shapes, plane: tuple[int, ...]) -> Array:
         if inside.any():
             found |= ndimage.distance_transform_edt(~inside, sampling=sampling) < width / 2
     return found
+
+
+def open_path(viewer: Any, path: str) -> None:
+    """Open a file as layers."""
+    # Ours first: they know the axes. What they do not read is left to napari's choice.
+    is_ours_to_read = get_reader(path) is not None
+    viewer.open(path, plugin="napari-scsc" if is_ours_to_read else "napari")

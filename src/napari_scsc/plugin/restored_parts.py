@@ -57,7 +57,7 @@ class PreparedPart:
         return self.request.source.name
 
     def updates(self, cancellation: Cancellation) -> Updates:
-        """Restore; called in the worker. The array is made there, and no sooner: it may be large."""
+        """Restore; called in the worker."""
         self.is_begun = True
         for update in self.request.updates(self.out, cancellation):
             if isinstance(update, RegionRestored) and update.is_final:
@@ -85,9 +85,7 @@ class PreparedPart:
         if bank is None or not self.asks_for_fit or noise is None:
             return None
         source = self.request.source
-        return bank_fit(
-            source.data, bank, axes=source.axes, noise=noise, cancellation=cancellation
-        )
+        return bank_fit(source.data, bank, axes=source.axes, noise=noise, cancellation=cancellation)
 
 
 def prepare_part(

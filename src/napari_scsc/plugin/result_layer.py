@@ -28,6 +28,7 @@ from napari_scsc.restore.bank_fit import BankFit
 from napari_scsc.run.partial import Output
 from napari_scsc.run.updates import Finished
 
+
 @dataclass
 class ResultLayer:
     """The layer that shows what a request restores.
@@ -87,8 +88,9 @@ class ResultLayer:
         if noise is not None and noise.joint and self.channel is not None:
             noise = noise.joint[self.channel]
         self.noise, self.bank = noise, finished.bank
-        self.error, self.support = self._channel_of(finished.error), self._channel_of(
-            finished.support
+        self.error, self.support = (
+            self._channel_of(finished.error),
+            self._channel_of(finished.support),
         )
         if isinstance(self.out, Output):
             self.layer = self._add(viewer, self._channel_of(finished.result))
@@ -162,9 +164,7 @@ class ResultLayer:
             "version": __version__,
             "bank": None if bank is None else bank.id,
         }
-        return layers.result_arguments(
-            self.request.source, RESULT_WORDS[self.request.task], recipe
-        )
+        return layers.result_arguments(self.request.source, RESULT_WORDS[self.request.task], recipe)
 
     def _add(self, viewer: Any, values: Any) -> Image:
         arguments = self._arguments(self.request.bank)

@@ -106,14 +106,14 @@ def read_from_files(script: str, sources: Iterable[Snapshot]) -> str:
     """
     for source in sources:
         layer = f"viewer.layers[{source.name!r}].data"
-        if layer in script and source.path is not None and _has_values(source):
+        if layer in script and source.path is not None and has_values_of_file(source):
             script = script.replace(layer, f"np.asarray(open_file({source.path!r}).array)")
             script = re.sub(rf"# viewer.add_image.*{re.escape(repr(source.name))}.*\n", "", script)
     body = [x for x in script.splitlines() if not x.startswith(("from ", "import ", _HEAD))]
     return make_script("\n".join(body).strip().splitlines())
 
 
-def _has_values(source: Snapshot) -> bool:
+def has_values_of_file(source: Snapshot) -> bool:
     """Whether the file of a layer has its values; of a large one, shape and type must do."""
     try:
         array = open_file(source.path or "").array

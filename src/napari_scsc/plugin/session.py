@@ -36,6 +36,8 @@ def open(  # napari_scsc.open(...) reads as it should
     import napari
     from napari.layers import Layer
 
+    from napari_scsc.plugin.layers import open_path
+
     viewer = viewer or napari.Viewer(show=show)
     for image in images:
         if isinstance(image, str | os.PathLike):
@@ -46,12 +48,3 @@ def open(  # napari_scsc.open(...) reads as it should
             viewer.add_image(image, **looks)
     _, dock = viewer.window.add_plugin_dock_widget("napari-scsc")
     return viewer, dock
-
-
-def open_path(viewer: Any, path: str) -> None:
-    """Open a file as layers."""
-    from napari_scsc.io.layers import get_reader
-
-    # Ours first: they know the axes. What they do not read is left to napari's choice.
-    ours = get_reader(path) is not None
-    viewer.open(path, plugin="napari-scsc" if ours else "napari")

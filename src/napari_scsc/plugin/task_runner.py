@@ -21,7 +21,7 @@ from napari_scsc.plugin.cost import check_memory, find_cost
 from napari_scsc.plugin.jobs import CurrentJob, Outcome, Report
 from napari_scsc.plugin.layers import Snapshot
 from napari_scsc.plugin.parts import Part, PartFailed, run_parts
-from napari_scsc.plugin.requests import LearnRequest, RestoreRequest, bank_fits, join_sources
+from napari_scsc.plugin.requests import LearnRequest, RestoreRequest, join_sources
 from napari_scsc.plugin.restored_parts import PreparedPart, prepare_part
 from napari_scsc.plugin.result_layer import ResultLayer
 from napari_scsc.plugin.script import bank_lines, learn_lines, make_script, restore_lines
@@ -111,9 +111,7 @@ class TaskRunner(QObject):
         self._parts = parts
         self.job = CurrentJob(self)
         self.job.reported.connect(self._show_report)
-        self.job.ended.connect(
-            lambda outcome: self.controller.job_ended(outcome.ending, outcome)
-        )
+        self.job.ended.connect(lambda outcome: self.controller.job_ended(outcome.ending, outcome))
 
     @property
     def result(self) -> ResultLayer | None:
@@ -178,7 +176,9 @@ class TaskRunner(QObject):
 
     def _prepare_learning(self) -> PreparedTask:
         parts = self._parts
-        return self._make_learning(parts.learn.request(parts.source.snapshots(), parts.filters.bank))
+        return self._make_learning(
+            parts.learn.request(parts.source.snapshots(), parts.filters.bank)
+        )
 
     def _make_learning(self, request: LearnRequest) -> PreparedTask:
         parts = self._parts
@@ -287,7 +287,8 @@ class TaskRunner(QObject):
         update = newest.update
         stage = describe_stage(update)
         if len(work.restored) > 1:
-            stage = f"{work.restored[newest.part].name} ({newest.part + 1} of {len(work.parts)}): {stage}"
+            name = work.restored[newest.part].name
+            stage = f"{newest.part + 1} of {len(work.parts)}, {_shorten(name)}: {stage}"
         if compiling.is_compiling():
             stage = "compiling, the first time on this machine: some 6 s"
         parts.run.show(newest.done, stage, seconds_left)

@@ -55,17 +55,17 @@ REMEDIES = {
     Remedy.CLUSTER_MEMORY: "close what needs memory, and start it again",
     Remedy.DENOISE_FOR_ERROR: "choose the task Denoise and the method 'scsc'",
     Remedy.DROP_AXIS: "set it to 'each by itself', or choose another kind",
-    Remedy.FILL_MISSING: "choose the task 'Fill holes'; to take noise out as well, type its level into "
-    "'noise'",
+    Remedy.FILL_MISSING: "choose the task 'Fill holes'; to take noise out as well, type its level "
+    "into 'noise'",
     Remedy.FILL_OUTLIERS: "'outliers: fill', under advanced, replaces them",
     Remedy.GIVE_SIGMA: "type the noise level into 'noise' if you know it",
     Remedy.INVERT_MASK: "if the mask covers what is known, invert it",
     Remedy.LEARN_WITH_CHECKPOINT: "learn again",
-    Remedy.MARK_INFINITE: "cover them with a Labels layer, choose the task 'Fill holes' and that layer "
-    "as the mask",
+    Remedy.MARK_INFINITE: "cover them with a Labels layer, choose the task 'Fill holes' and that "
+    "layer as the mask",
     Remedy.MARK_MISSING: "choose a Labels or Shapes layer as the mask, or if one is chosen, draw "
     "on it; to take noise out of a complete image, choose the task Denoise",
-    Remedy.NAME_AXES: "unfold the line below the image and say what each axis is",
+    Remedy.NAME_AXES: "press 'edit' below the image and say what each axis is",
     Remedy.NAME_ONE_SAMPLE_AXIS: "set one of them to 'each by itself' or 'joined'",
     Remedy.NAME_OUTPUT: "name a folder for large results in the preferences",
     Remedy.RESTORE_TOGETHER: "with the kind video or stack it is filled from its neighbours",
@@ -73,7 +73,7 @@ REMEDIES = {
     Remedy.RESUME_WITH_SAME_ARGUMENTS: "remove it, and start again",
     Remedy.RUN_AGAIN: "start it again",
     Remedy.SAY_KEY: "open the one that is meant by itself",
-    Remedy.SAY_KIND_OR_AXES: "unfold the line below the image, and choose a kind or say it for each axis",
+    Remedy.SAY_KIND_OR_AXES: "press 'edit' below the image, and choose a kind or say it for each axis",
 }
 """What a user of the dock can do about something that is wrong."""
 

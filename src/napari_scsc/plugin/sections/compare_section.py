@@ -199,7 +199,9 @@ def _measure(result: Any, reference: Any) -> Callable[[], str]:
         try:
             scaled, is_scaled = measures.match_range(a, b)
             note = " (after scaling the reference)" if is_scaled else ""
-            return f"PSNR {measures.psnr(a, scaled):.2f} dB, SSIM {measures.ssim(a, scaled):.3f}{note}"
+            return (
+                f"PSNR {measures.psnr(a, scaled):.2f} dB, SSIM {measures.ssim(a, scaled):.3f}{note}"
+            )
         except ValueError as error:  # not of one shape: nothing to be alarmed about
             return str(error)
 

@@ -32,7 +32,6 @@ from qtpy.QtWidgets import (
     QWidget,
 )
 
-
 _LIGHT = 140  # lightness of 255 from which on black is read better than white
 
 

@@ -134,7 +134,8 @@ class LayerPicker(QComboBox):
 def _box_width(view: Any, place: QRect) -> int:
     """How far the box of an entry goes to the right."""
     metric = QStyle.PixelMetric.PM_IndicatorWidth
-    return min(int(view.style().pixelMetric(metric)) + 10, place.width())
+    indicator: int = view.style().pixelMetric(metric)
+    return min(indicator + 10, place.width())
 
 
 def _is_ticked(item: Any) -> bool:

@@ -208,7 +208,7 @@ class SourceSection(Section):
         ids = [str(layer.unique_id) for layer in images]
         ticked = set(self.picker.ticked) & set(ids)
         for layer, layer_id in zip(reversed(images), reversed(ids), strict=True):
-            if layer_id not in self._known and self._becomes_target(layer, ticked):
+            if layer_id not in self._known and _becomes_target(layer, ticked, images):
                 alike = layers.channels_of(layer, self._viewer.layers)
                 ticked = {str(other.unique_id) for other in alike}
         if images and not ticked:
@@ -223,13 +223,6 @@ class SourceSection(Section):
         names = [(layer_id, x.name) for layer_id, x in zip(ids, images, strict=True)]
         self.picker.show_layers(names, ticked)
         self._refresh()
-
-    def _becomes_target(self, layer: Image, ticked: set[str]) -> bool:
-        """Whether a layer that was opened is restored instead of the ticked ones."""
-        targets = [x for x in self._images() if str(x.unique_id) in ticked]
-        if any(other in targets for other in layers.channels_of(layer, self._viewer.layers)):
-            return True  # one more channel of the scene
-        return all(layers.shape_of(other) != layers.shape_of(layer) for other in targets)
 
     def _selection_changed(self, event: Any) -> None:
         """Tick what the user selects in napari; what was just opened selects itself."""
@@ -325,3 +318,11 @@ class SourceSection(Section):
 def _followed(layer: Any) -> tuple[str, ...]:
     """Events of a layer that the dock shows: of masks and references their names."""
     return ("name", "data", "axis_labels") if layers.is_image(layer) else ("name",)
+
+
+def _becomes_target(layer: Image, ticked: set[str], images: list[Image]) -> bool:
+    """Whether a layer that was opened is restored instead of the ticked ones."""
+    targets = [x for x in images if str(x.unique_id) in ticked]
+    if any(other in targets for other in layers.channels_of(layer, images)):
+        return True  # one more channel of the scene
+    return all(layers.shape_of(other) != layers.shape_of(layer) for other in targets)
