@@ -37,7 +37,7 @@ def ask(dock, position):
 
 
 def outlines(viewer):
-    found = [layer for layer in viewer.layers if isinstance(layer, Vectors)]
+    found = [x for x in viewer.layers if isinstance(x, Vectors) and x.name != MARK]
     assert len(found) <= 1
     return found[0] if found else None
 
@@ -273,12 +273,12 @@ def test_the_pixel_is_marked_at_once_and_while_somebody_looks(make_light_dock, q
     look(dock, qtbot)
     dock.explain(image.data_to_world((20, 30)))
     mark = viewer.layers[MARK]  # nothing was computed yet
-    np.testing.assert_allclose(mark.data, [(20, 30)])
+    np.testing.assert_allclose(mark.data[:, 0].mean(axis=0), (20, 30))
     np.testing.assert_allclose(mark.data_to_world((20, 30)), image.data_to_world((20, 30)))
     assert viewer.layers.extent.units == units
     finish(dock)
     ask(dock, image.data_to_world((40, 50)))
-    np.testing.assert_allclose(viewer.layers[MARK].data, [(40, 50)])
+    np.testing.assert_allclose(viewer.layers[MARK].data[:, 0].mean(axis=0), (40, 50))
     dock.plots.tabs.setCurrentWidget(dock.plots.weights)
     assert [layer.name for layer in viewer.layers] == ["mine"]
     look(dock, qtbot)

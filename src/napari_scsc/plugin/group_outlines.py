@@ -14,7 +14,7 @@ from napari_scsc.plugin.pixel_mark import PixelMark
 from napari_scsc.restore.personal_dictionary import PersonalDictionary
 
 _NAME = "patches like this one"
-_PLACE = ("scale", "translate", "rotate", "shear", "affine", "units", "axis_labels")
+
 _CHOSEN, _OTHERS = (1.0, 0.69, 0.0), (0.39, 0.69, 0.96)  # an orange, and a blue: as in the plots
 _WIDTH = 1.3  # of a line, in pixels of the screen
 _OPACITIES = 0.6, 0.15  # of the most and the least alike: the image is to be seen through them
@@ -78,7 +78,7 @@ class GroupOutlines:
             vector_style="line",
             opacity=1.0,
             metadata={layers.OURS: {"plot": "outlines"}},
-            **{name: getattr(image, name) for name in _PLACE},
+            **{name: getattr(image, name) for name in layers.PLACE},
         )
         self._fill()
         selected = set(viewer.layers.selection)

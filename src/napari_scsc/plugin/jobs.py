@@ -236,14 +236,30 @@ class CurrentJob(QObject):
         self._expected: float | None = None
         self._activity: Activity | None = None
         self._is_long = False
+        self._is_held = False
 
     def start(self, title: str, start: StartUpdates, expected: float | None = None) -> None:
         """Start a job, of which the user reads the title; ``expected`` are its seconds."""
         job = Job(title, start, self)
-        self.job, self._expected, self._is_long = job, expected, False
+        self.job, self._expected = job, expected
+        self._is_long = self._is_held = False
         job.reported.connect(self._report)
         job.ended.connect(self._end)
         job.start()
+
+    def cancel(self) -> None:
+        """Have it stop soon, also if it is held."""
+        if self.job is not None:
+            self.job.cancellation.cancel()
+
+    def hold(self, held: bool) -> None:
+        """Hold it, or let it go on; the wheel that turns in the activity area would not rest."""
+        if self.job is not None:
+            self._is_held = held
+            self.job.cancellation.hold(held)
+            if held:
+                self._close_activity()
+                self._is_long = False
 
     def _end(self, outcome: Outcome) -> None:
         job, self.job = self.job, None
@@ -260,7 +276,7 @@ class CurrentJob(QObject):
         done, spent = report.newest.done, job.seconds
         left = seconds_left(done, spent, self._expected)
         self.reported.emit(report, left)
-        if spent + (left or 0.0) > _SECONDS_OF_A_LONG_JOB:
+        if spent + (left or 0.0) > _SECONDS_OF_A_LONG_JOB and not self._is_held:
             self._show_activity(job, done)
 
     def _show_activity(self, job: Job, done: float) -> None:

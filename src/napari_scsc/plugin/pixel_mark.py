@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from napari.layers import Image, Points
+from napari.layers import Image, Vectors
 
+from napari_scsc._types import Array
 from napari_scsc.plugin import layers
 
 _NAME = "explained pixel"
-_PLACE = ("scale", "translate", "rotate", "shear", "affine", "units", "axis_labels")
 _COLOUR = (1.0, 0.69, 0.0, 1.0)  # the orange of the plots
-_BORDER = 0.15  # of its size
-_SIZE = 17  # in pixels of the screen, however small those of the image are
+_WIDTH, _RADIUS = 2.5, 8.0  # in pixels of the screen, however small those of the image are
+_CORNERS = 16
 
 
 class PixelMark:
@@ -32,7 +32,7 @@ class PixelMark:
         self._viewer = viewer
         self._image: Image | None = None
         self._pixel: tuple[int, ...] = ()
-        self._layer: Points | None = None
+        self._layer: Vectors | None = None
         self._is_seen = False
 
     def show(self, image: Image, pixel: Sequence[int | None]) -> None:
@@ -61,15 +61,15 @@ class PixelMark:
             return
         if image is None or image not in viewer.layers:
             return
-        self._layer = Points(
-            [self._pixel],
+        # Lines, and no point: in vispy, a point that goes just before its window does is drawn once
+        # more, which may end the process.
+        self._layer = Vectors(
+            ndim=image.ndim,
             name=_NAME,
-            symbol="disc",
-            face_color="transparent",  # the pixel is to be seen
-            border_color=[_COLOUR],
-            border_width=_BORDER,
+            vector_style="line",
+            edge_color=[_COLOUR],
             metadata={layers.OURS: {"plot": "pixel"}},
-            **{name: getattr(image, name) for name in _PLACE},
+            **{name: getattr(image, name) for name in layers.PLACE},
         )
         self._resize()
         selected = set(viewer.layers.selection)
@@ -91,11 +91,21 @@ class PixelMark:
     def _resize(self, _event: Any = None) -> None:
         """Have the same size on the screen; napari's own limits would make the line thick."""
         if self._layer is not None:
-            pixel = self._viewer.scene.camera.zoom * float(np.mean(np.abs(self._layer.scale[-2:])))
-            self._layer.size = _SIZE / max(pixel, 1e-9)
+            zoom = self._viewer.scene.camera.zoom * float(np.mean(np.abs(self._layer.scale[-2:])))
+            unit = 1 / max(zoom, 1e-9)  # a pixel of the screen
+            self._layer.data = _ring(self._pixel, _RADIUS * unit)
+            self._layer.edge_width = _WIDTH * unit
 
     def _on_removed(self, event: Any) -> None:
         if event.value is self._image:
             self.clear()
         elif event.value is self._layer:
             self._remove()
+
+
+def _ring(pixel: tuple[int, ...], radius: float) -> Array:
+    """Lines around a pixel, in its plane: starts and directions, (lines, 2, axes)."""
+    angles = np.linspace(0, 2 * np.pi, _CORNERS + 1)
+    corners = np.tile(np.asarray(pixel, float), (_CORNERS + 1, 1))
+    corners[:, -2:] += radius * np.stack([np.sin(angles), np.cos(angles)], axis=1)
+    return np.stack([corners[:-1], np.diff(corners, axis=0)], axis=1)

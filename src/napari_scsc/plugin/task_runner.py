@@ -257,13 +257,11 @@ class TaskRunner(QObject):
 
     def stop(self) -> None:
         """Have the job stop soon."""
-        if self.job.job is not None:
-            self.job.job.cancellation.cancel()
+        self.job.cancel()
 
     def hold(self, held: bool) -> None:
         """Hold the job, or let it go on."""
-        if self.job.job is not None:
-            self.job.job.cancellation.hold(held)
+        self.job.hold(held)
 
     def finish(self, work: PreparedTask, outcome: Outcome) -> None:
         """Show how a job ended; the script of one that failed is not kept."""

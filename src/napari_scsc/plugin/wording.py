@@ -73,7 +73,7 @@ REMEDIES = {
     Remedy.RESUME_WITH_SAME_ARGUMENTS: "remove it, and start again",
     Remedy.RUN_AGAIN: "start it again",
     Remedy.SAY_KEY: "open the one that is meant by itself",
-    Remedy.SAY_KIND_OR_AXES: "press 'edit' below the image, and choose a kind or say it for each axis",
+    Remedy.SAY_KIND_OR_AXES: "press 'edit' below the image, and choose a kind",
 }
 """What a user of the dock can do about something that is wrong."""
 

@@ -157,18 +157,16 @@ class BatchTab(Section):
 
     def stop(self) -> None:
         """Have it stop soon; what is done stays, and starting again goes on from there."""
-        job = self._job.job
-        if job is not None:
+        if self.busy:
             self._stopping, self._paused = True, False
-            job.cancellation.cancel()
+            self._job.cancel()
             self._show_state()
 
     def pause(self) -> None:
         """Hold what runs, or let it go on."""
-        job = self._job.job
-        if job is not None and not self._stopping:
+        if self.busy and not self._stopping:
             self._paused = not self._paused
-            job.cancellation.hold(self._paused)
+            self._job.hold(self._paused)
             self._say("Held" if self._paused else "Going on ...")
             self._show_state()
 

@@ -134,8 +134,7 @@ class LayerPicker(QComboBox):
 def _box_width(view: Any, place: QRect) -> int:
     """How far the box of an entry goes to the right."""
     metric = QStyle.PixelMetric.PM_IndicatorWidth
-    indicator: int = view.style().pixelMetric(metric)
-    return min(indicator + 10, place.width())
+    return int(min(view.style().pixelMetric(metric) + 10, place.width()))
 
 
 def _is_ticked(item: Any) -> bool:
