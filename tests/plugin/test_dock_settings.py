@@ -82,7 +82,8 @@ def with_holes(make):
     holes = np.zeros((64, 64), int)
     holes[20:23, 10:50] = 1
     viewer.add_labels(holes, name="holes")
-    viewer.add_labels(holes, name="other holes")  # of one mask alone, the dock takes that
+    viewer.add_labels(holes, name="other holes")
+    dock.missing_layer = "no layer"  # the first was taken while it was the only one
     return viewer, dock
 
 

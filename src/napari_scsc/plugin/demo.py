@@ -75,7 +75,7 @@ def _open_window() -> None:
     from napari_scsc.plugin import sample_data, session
 
     session.open(*sample_data.noisy_tissue())
-    print('Press "Learn and denoise" in the dock on the right')
+    print('Press the large button, "Denoise", in the dock on the right')
     napari.run()
 
 

@@ -360,8 +360,8 @@ def _page(*parts: QWidget, grows: bool = False) -> QScrollArea:
     """A tab: parts from top to bottom, which scroll where there is too little room."""
     inside = QWidget()
     column = QVBoxLayout(inside)
-    column.setContentsMargins(6, 6, 6, 6)
-    column.setSpacing(5)
+    column.setContentsMargins(6, 4, 6, 4)
+    column.setSpacing(4)
     for part in parts:
         column.addWidget(part, 1 if grows else 0)
     if not grows:
