@@ -20,6 +20,7 @@ from napari_scsc.plugin.parts import PartFailed, PartUpdate
 from napari_scsc.run.updates import Finished, FirstLook, NoiseFound, RegionRestored, TileLearned
 
 _SECONDS_BETWEEN_REPORTS = 0.08  # no more of them than the screen can show
+_SECONDS_BETWEEN_ACTIVITIES = 1.0
 _SECONDS_OF_A_LONG_JOB = 20.0  # from here on, napari's activity area shows it too
 
 StartUpdates = Callable[[Cancellation], Iterator[PartUpdate]]
@@ -316,6 +317,7 @@ class Activity(cancelable_progress):
 
     def __init__(self, title: str, cancel: Callable[[], None]) -> None:
         self._cancel_job = cancel
+        self._shown_at = 0.0
         super().__init__(desc=title, total=100)
 
     def cancel(self) -> None:
@@ -324,9 +326,10 @@ class Activity(cancelable_progress):
         self._cancel_job()
 
     def show(self, done: float) -> None:
-        """Show how much is done, 0 to 1, if it can be seen: napari draws it at once."""
-        percent = round(100 * done)
-        if percent > self.n:
+        """Show how much is done, 0 to 1, now and then: napari draws it at once."""
+        percent, now = round(100 * done), time.monotonic()
+        if percent > self.n and now >= self._shown_at + _SECONDS_BETWEEN_ACTIVITIES:
+            self._shown_at = now
             self.update(percent - self.n)
 
 

@@ -55,7 +55,7 @@ class SourceSection(Section):
     def __init__(self, viewer: Any) -> None:
         super().__init__()
         self._viewer = viewer
-        self._followed: list[Any] = []
+        self._followed: dict[Any, list[Any]] = {}  # the events of each layer that is followed
         self._chosen: dict[str, Axes] = {}  # axes that the user corrected, by the id of the layer
         self._known: set[str] = set()  # ids of the layers that were there at the last look
         self._just_opened: set[str] = set()  # ids of those that select themselves
@@ -232,12 +232,17 @@ class SourceSection(Section):
             self.picker.tick(selected)
             self._refresh()
 
-    def _follow_each(self, images: list[Any]) -> None:
-        for event in self._followed:
-            event.disconnect(self._layer_changed)
-        self._followed = [getattr(x.events, name) for x in images for name in _followed(x)]
-        for event in self._followed:
-            event.connect(self._layer_changed)
+    def _follow_each(self, present: list[Any]) -> None:
+        """Listen to these layers; to those that were followed before, it listens already."""
+        for layer in [layer for layer in self._followed if layer not in present]:
+            for event in self._followed.pop(layer):
+                event.disconnect(self._layer_changed)
+        for layer in present:
+            if layer not in self._followed:
+                events = [getattr(layer.events, name) for name in _followed(layer)]
+                self._followed[layer] = events
+                for event in events:
+                    event.connect(self._layer_changed)
 
     def _layer_changed(self, _event: Any = None) -> None:
         images = self._images()
