@@ -102,9 +102,9 @@ class GroupOutlines:
             viewer.layers.remove(layer)
 
     def _on_removed(self, event: Any) -> None:
-        if event.value is self._image:
+        if event.value == self._image:
             self.clear()
-        elif event.value is self._layer:
+        elif event.value == self._layer:
             self._remove()
 
     def _fill(self, _event: Any = None) -> None:

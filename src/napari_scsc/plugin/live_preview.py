@@ -104,7 +104,7 @@ class _PreviewLayer:
 
     def is_removal_of(self, event: Any) -> bool:
         """Whether an event tells that somebody else has removed it."""
-        return self._layer is not None and event.value is self._layer
+        return self._layer is not None and bool(event.value == self._layer)
 
     def show(self, part: _Part) -> None:
         """Show what there is of a part."""
@@ -289,13 +289,13 @@ class LivePreview(QObject):
     def _on_removed(self, event: Any) -> None:
         if self._shown.is_removal_of(event):
             self.switch(False)  # the user wants it no more
-        elif event.value is self._source:
+        elif event.value == self._source:
             self._stop_job()
             self._leave_source()
             self._ask()
 
     def _follow_source(self, layer: Image) -> None:
-        if layer is not self._source:
+        if layer != self._source:
             self._leave_source()
             self._source = layer
             self._connect_source(layer, True)

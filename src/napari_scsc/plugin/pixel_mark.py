@@ -97,9 +97,9 @@ class PixelMark:
             self._layer.edge_width = _WIDTH * unit
 
     def _on_removed(self, event: Any) -> None:
-        if event.value is self._image:
+        if event.value == self._image:
             self.clear()
-        elif event.value is self._layer:
+        elif event.value == self._layer:
             self._remove()
 
 

@@ -119,8 +119,14 @@ class TaskRunner(QObject):
         return self.results[0] if self.results else None
 
     def result_in(self, layer: Any) -> ResultLayer | None:
-        """The result that a layer shows, if it is one of this session."""
-        return next((r for r in reversed(self._all_results) if r.layer is layer), None)
+        """The result that a layer shows, if it is one of this session.
+
+        Layers are compared, here and elsewhere, by ``==``: napari gives a plugin its layers in
+        wrappers, which are not the same though the layers are.
+        """
+        if layer is None:
+            return None
+        return next((r for r in reversed(self._all_results) if r.layer == layer), None)
 
     # --- asking ---------------------------------------------------------------------------------
 

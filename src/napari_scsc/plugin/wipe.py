@@ -194,7 +194,7 @@ class Wipe(QObject):
 
     def _on_removed(self, event: Any) -> None:
         source = None if self._source is None else self._source.layer
-        if any(event.value is layer for layer in (self._layer, source, self._result)):
+        if any(event.value == layer for layer in (self._layer, source, self._result)):
             self.switch(False)
 
     def _on_axes(self, _event: Any = None) -> None:

@@ -129,7 +129,7 @@ def summarize_noise(noise: Noise) -> str:
     if parts:
         levels = [part.sigma for part in parts]
         words.append(f"{min(levels):.3g} to {max(levels):.3g}")
-    return ", ".join(words) + ("" if noise.sure else "; not sure: type it in if you know it")
+    return ", ".join(words) + ("" if noise.sure else "; not sure")
 
 
 def describe_noise(noise: Noise) -> str:

@@ -299,7 +299,7 @@ class LayerChoice:
         names = list(self._box.choices)[1:]
         if self._takes_the_only_one and self._chosen is None and len(names) == 1:
             only = self._viewer.layers[names[0]]
-            if only is not self._refused:
+            if only != self._refused:
                 self._box.value = names[0]
 
     def forget(self) -> None:

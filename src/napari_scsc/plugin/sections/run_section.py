@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 import time
 from collections.abc import Callable
 
@@ -14,6 +15,7 @@ from napari_scsc.plugin.sections.form_widgets import Section, make_label, make_r
 Action = Callable[[], None]
 _TICK = 100  # ms between two steps of the bar
 _MOST_BEFORE_DONE = 0.99
+_MAX_SHOWN = 80  # characters of a message: three lines in large type
 
 
 class RunSection(Section):
@@ -32,6 +34,7 @@ class RunSection(Section):
         self._reported_at = 0.0
         self._shown = 0.0
         self._stage = ""
+        self._text = ""
         self._restore, self._stop = restore, stop
         self.main_button = self.make_button("Denoise", "", self._press)
         self.main_button.setObjectName("napari-scsc-main")
@@ -57,13 +60,15 @@ class RunSection(Section):
 
     @property
     def message(self) -> str:
-        """What it says."""
-        return str(self._message.text())
+        """What it says, all of it."""
+        return self._text
 
     def say(self, text: str) -> None:
-        """Say that instead, or nothing."""
-        if text != self.message:
-            self._message.setText(text)
+        """Say that instead, or nothing; what is long is read in the tooltip."""
+        if text != self._text:
+            self._text = text
+            self._message.setText(textwrap.shorten(text, _MAX_SHOWN, placeholder=" …"))
+            self._message.setToolTip(text)
         self._message.setVisible(bool(text))
 
     # --- a job ----------------------------------------------------------------------------------
