@@ -166,7 +166,7 @@ def test_menu_restores_all_selected_layers(make_dock):
 
 def test_five_dimensions_work_as_they_stand(make_light_dock):
     image = noisy(0, shape=(2, 2, 5, 32, 32))
-    viewer, dock = make_light_dock(image, name="cells", axis_labels=("t", "c", "z", "y", "x"))
+    _, dock = make_light_dock(image, name="cells", axis_labels=("t", "c", "z", "y", "x"))
     assert "time-lapse of stacks, 2 channels" in dock.about
     assert "t, c each by itself; z, y, x together" in dock.about
     dock.quality = "draft"
