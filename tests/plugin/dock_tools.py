@@ -114,3 +114,9 @@ def run_script(viewer, text):
     names = {"viewer": viewer}
     quietly(exec, text, names)
     return names
+
+
+def children(widget, kinds):
+    """Its children of several kinds; PySide takes one at a time."""
+    found = [child for kind in kinds for child in widget.findChildren(kind)]
+    return list(dict.fromkeys(found))

@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
-from dock_tools import noisy_cells
+from dock_tools import children, noisy_cells
 from qtpy.QtCore import Qt
 from qtpy.QtGui import QColor
 from qtpy.QtWidgets import (
@@ -29,7 +29,7 @@ def controls(dock):
     """What can be operated, as the user sees it: an editor inside of a box is a part of it."""
     return [
         control
-        for control in dock.findChildren(CONTROLS)
+        for control in children(dock, CONTROLS)
         if control.isVisibleTo(dock)
         and not isinstance(control, QScrollBar)
         and not isinstance(control.parentWidget(), QAbstractSpinBox | QComboBox)
@@ -87,7 +87,7 @@ def test_nothing_is_cut_off_in_larger_type(dock, qtbot):
     font = dock.font()
     font.setPointSizeF(1.25 * font.pointSizeF())
     dock.setFont(font)
-    for widget in dock.findChildren((*CONTROLS, QLabel)):
+    for widget in children(dock, (*CONTROLS, QLabel)):
         widget.setFont(font)
     window = dock.window()
     window.resize(1400, 1000)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from dock_tools import our_threads, quietly
+from dock_tools import children, our_threads, quietly
 from qtpy.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
 from qtpy.QtGui import QDragEnterEvent, QDragMoveEvent, QDropEvent
 from qtpy.QtTest import QTest
@@ -418,7 +418,7 @@ def test_everything_fits_into_a_narrow_dock(make_tab, make_files, points, qtbot)
     tab = make_tab()
     tab.add_paths(make_files(3))
     if points:
-        for widget in (tab, *tab.findChildren((QAbstractButton, QLineEdit, QComboBox))):
+        for widget in (tab, *children(tab, (QAbstractButton, QLineEdit, QComboBox))):
             font = widget.font()
             font.setPointSizeF(points)
             widget.setFont(font)
@@ -442,7 +442,7 @@ def test_every_control_has_a_name_and_is_reached_by_tab(make_tab, make_files):
 
     tab = make_tab()
     tab.add_paths(make_files(1))
-    for control in tab.findChildren((QAbstractButton, QLineEdit, QComboBox)):
+    for control in children(tab, (QAbstractButton, QLineEdit, QComboBox)):
         if control.isVisibleTo(tab) and control.parentWidget() is not tab.files.table:
             assert name_of(control, tab), control
             assert control.focusPolicy() & Qt.FocusPolicy.TabFocus
