@@ -23,19 +23,21 @@ run: $(STAMPS)/run ## open napari with the dock and a noisy sample; without a sc
 	@[ -n "$$DISPLAY$$WAYLAND_DISPLAY" ] || [ "$$(uname)" = Darwin ] || sh scripts/screen.sh || true
 	QT_API=$(QT) $(BIN)/python -m napari_scsc.plugin.demo --out out
 
-test: $(STAMPS)/test-$(QT) ## run the quick tests, with or without a screen
+test: $(STAMPS)/test-$(QT) ## run the quick tests; without a screen, installs the system packages for one where it may
 	@$(call pytest,not slow)
 
 test-all: $(STAMPS)/test-$(QT) $(STAMPS)/bench ## run every test, with the peers that some compare with
 	@$(call pytest,slow or not slow)
 
-lint: $(STAMPS)/lint ## check style, format and types
+lint: $(STAMPS)/lint ## check style, format, types, workflows and set-up
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/zizmor --offline --quiet .
+	$(BIN)/repo-review .
 
 docs: $(STAMPS)/docs ## build the documentation into site/
-	$(BIN)/mkdocs build --strict
+	$(BIN)/python -m zensical build --clean --strict
 
 pictures: $(STAMPS)/test-$(QT) ## take the pictures of the documentation anew
 	QT_API=$(QT) $(BIN)/python scripts/screenshots.py
@@ -62,9 +64,10 @@ clean: ## remove what was built; .venv and the results of benchmarks and laborat
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
-# $(1) is a marker expression. Without a screen, the tests that need one are left out.
+# $(1) is a marker expression. Without a screen, what makes one is installed where that takes no password;
+# where it does, the tests that need one are left out.
 define pytest
-if sh scripts/screen.sh; then set -- -m "$(1)"; \
+if sh scripts/screen.sh --install; then set -- -m "$(1)"; \
 else export QT_QPA_PLATFORM=offscreen; set -- -m "($(1)) and not screen"; fi; \
 QT_API=$(QT) PYTEST_QT_API=$(QT) $(BIN)/python -m pytest "$$@" $(ARGS)
 endef
@@ -87,7 +90,7 @@ $(STAMPS)/lint: what = -e . --group lint
 $(STAMPS)/docs: what = -e . --group docs
 $(STAMPS)/bench: what = -e . --group bench
 
-$(STAMPS)/%: pyproject.toml src/napari_scsc/__about__.py | $(STAMPS)/venv
+$(STAMPS)/%: pyproject.toml | $(STAMPS)/venv
 	@echo "Installing what 'make $(*:-$(QT)=)' needs into $(VENV); the first time takes a minute or two."
 	@$(install) $(what)
 	@touch $@

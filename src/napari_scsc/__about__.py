@@ -1,3 +1,8 @@
-"""The version, in one place: the build and the package both read it here."""
+"""The version, in one place: the build writes it, and the package reads it here."""
 
-__version__ = "0.1.0"
+__all__ = ["__version__"]
+
+try:
+    from napari_scsc._version import __version__
+except ImportError:  # a clone that is used as it is, without having been installed
+    __version__ = "0+unknown"

@@ -1,11 +1,15 @@
 """Interactive, multi-dimensional image restoration with sample-dependent sparse coding."""
 
+from __future__ import annotations
+
 import importlib
-from typing import TYPE_CHECKING, Any
 
 from napari_scsc.__about__ import __version__
 
+TYPE_CHECKING = False  # as typing has it; importing typing would take longer than all the rest
 if TYPE_CHECKING:
+    from typing import Any
+
     from napari_scsc.cancellation import Cancellation, Cancelled
     from napari_scsc.data.axes import Axes
     from napari_scsc.errors import FileFormatError, RunInterrupted, UserError
@@ -32,6 +36,8 @@ if TYPE_CHECKING:
     from napari_scsc.restore.codes import CodedBlock, Codes, open_codes
     from napari_scsc.restore.explain import Explanation, explain
     from napari_scsc.restore.personal_dictionary import PersonalDictionary, explain_group
+    from napari_scsc.restore.recipe import Recipe
+    from napari_scsc.run.origin import Origin
     from napari_scsc.run.partial import Output
     from napari_scsc.run.updates import (
         BlocksDone,
@@ -65,8 +71,10 @@ _HOMES = {
     "LatticeSCSC": "model.lattice",
     "Noise": "noise.model",
     "NoiseFound": "run.updates",
+    "Origin": "run.origin",
     "Output": "run.partial",
     "PersonalDictionary": "restore.personal_dictionary",
+    "Recipe": "restore.recipe",
     "RegionRestored": "run.updates",
     "Relative": "model.settings",
     "RestorationWarning": "run.updates",
@@ -131,8 +139,10 @@ __all__ = [
     "LatticeSCSC",
     "Noise",
     "NoiseFound",
+    "Origin",
     "Output",
     "PersonalDictionary",
+    "Recipe",
     "RegionRestored",
     "Relative",
     "RestorationWarning",

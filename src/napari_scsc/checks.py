@@ -12,6 +12,8 @@ from numpy.typing import DTypeLike
 from napari_scsc._types import Array
 from napari_scsc.errors import UserError, UserTypeError
 
+_MAX_DRAWN_SEED = 1 << 32  # of as many digits as people can compare
+
 
 def check_int(argument: str, value: Any, least: int, most: int | None = None) -> int:
     """Return ``value`` as an int between ``least`` and ``most``, both allowed, or raise."""
@@ -49,6 +51,35 @@ def check_float(
     if not math.isfinite(number) or number <= above or number < least or number >= below:
         raise UserError(f"must be {allowed}, but is {value!r:.40}", argument=argument)
     return number
+
+
+def check_seed(seed: Any = None, rng: Any = None) -> int:
+    """Return the one whole number that stands for ``seed`` or ``rng``, or raise.
+
+    Whatever is random depends on that number alone, so that a result can be told how to be made
+    again. The generators of numpy draw it, and are moved on by that; without either it is 0.
+    """
+    if rng is None:
+        return 0 if seed is None else check_int("seed", seed, 0)
+    if seed is not None:
+        raise UserError("says the same as seed, and both are given", argument="rng")
+    if isinstance(rng, int | np.integer):
+        return check_int("rng", rng, 0)
+    if isinstance(rng, np.random.RandomState):
+        raise UserTypeError(
+            "is a RandomState, which numpy keeps for old programs only",
+            argument="rng",
+            remedy="give np.random.default_rng(...)",
+        )
+    try:
+        generator = np.random.default_rng(rng)
+    except (TypeError, ValueError):
+        raise UserTypeError(
+            f"must be a whole number from 0 on, or what numpy.random.default_rng takes, but is "
+            f"{rng!r:.80}",
+            argument="rng",
+        ) from None
+    return int(generator.integers(_MAX_DRAWN_SEED))
 
 
 def check_choice(argument: str, value: Any, allowed: Sequence[str]) -> str:

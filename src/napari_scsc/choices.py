@@ -23,5 +23,8 @@ OUTLIER_WISHES = ("auto", "fill", "keep")
 RESULT_FORMATS = (".tif", ".ome.tif", ".zarr", ".ome.zarr", ".npy")
 """Files that results can be written to; ``io/stores``."""
 
+ZARR_FORMATS = ("0.4", "0.5")
+"""Versions of OME-Zarr that results can have; ``io/stores``."""
+
 FAILURE_WISHES = ("go-on", "stop")
 """What a batch does after a file that cannot be restored; ``batch/job.py``."""

@@ -23,6 +23,7 @@ class Remedy(Enum):
     """
 
     CHOOSE_ANOTHER_NAME = "choose another name"
+    CHOOSE_ANOTHER_OUTPUT = "give another array or path, or a copy of the image"
     CHOOSE_SCSC_MODEL = "learn with model='scsc'"
     CLUSTER_MEMORY = (
         "run it again with resume=True, on workers with more memory or without a cluster, or "
@@ -38,8 +39,10 @@ class Remedy(Enum):
     MARK_INFINITE = "mark them as missing, as in inpaint(image, ~np.isfinite(image))"
     MARK_MISSING = "to take noise out of a complete image, use denoise"
     NAME_AXES = "name its axes with axes=..."
+    NAME_INPUT = "name the file that you mean, with input=..."
     NAME_ONE_SAMPLE_AXIS = "say which is by itself, as in axes='t:separate, z, y, x'"
     NAME_OUTPUT = "name the file, out=..."
+    OVERWRITE = "choose another name, or say overwrite=True"
     RESTORE_TOGETHER = 'with kind="video" or kind="stack" it is filled from its neighbours'
     RESUME = "go on with it, resume=True, or remove it"
     RESUME_WITH_SAME_ARGUMENTS = "resume with the same arguments, or remove it"

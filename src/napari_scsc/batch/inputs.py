@@ -79,6 +79,7 @@ def find_axes(image: OpenedFile, kind: str | None, axes: str | Axes | None) -> A
     """What the axes are: as the user says, else as the file does; those of length 1 put aside."""
     from napari_scsc.data.axes import (
         Axes,
+        check_kind_of,
         letter_of,
         long_axes,
         resolve,
@@ -90,6 +91,7 @@ def find_axes(image: OpenedFile, kind: str | None, axes: str | Axes | None) -> A
     kept = long_axes(shape)
     lengths = [shape[i] for i in kept]
     if isinstance(axes, Axes):
+        check_kind_of(axes, kind)
         if len(axes.labels) == len(shape):
             return axes
         found = resolve(lengths, None, axes)

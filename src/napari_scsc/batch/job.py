@@ -5,13 +5,14 @@ from __future__ import annotations
 import errno
 import time
 from collections.abc import Callable, Generator, Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import napari_scsc
 from napari_scsc.batch.inputs import (
+    STANDARD_INPUT,
     find_axes,
     find_inputs,
     load_bank,
@@ -20,7 +21,8 @@ from napari_scsc.batch.inputs import (
     naming_inputs,
     open_array,
 )
-from napari_scsc.batch.request import BatchRequest
+from napari_scsc.batch.plates import Plate, find_plates, finish_plates
+from napari_scsc.batch.request import BatchRequest, command_line
 from napari_scsc.batch.results import check_folder, name_results
 from napari_scsc.batch.updates import (
     BatchFinished,
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
     from napari_scsc.io.formats.opened_file import OpenedFile
     from napari_scsc.model.bank import FilterBank
     from napari_scsc.noise.model import Noise
+    from napari_scsc.run.origin import Origin
     from napari_scsc.run.updates import Finished, RestoreUpdate
 
 OpenArray = Callable[[str, str | None], "OpenedFile"]
@@ -52,10 +55,22 @@ _DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 def plan_batch(request: BatchRequest) -> tuple[FileReport, ...]:
     """The files of a batch and those of their results; what is wrong with the names fails here."""
+    results, plates = _name_files(request)
+    return tuple(
+        report
+        for path, result in results.items()
+        for report in (plates[path].plan() if path in plates else [FileReport(path, result)])
+    )
+
+
+def _name_files(request: BatchRequest) -> tuple[dict[str, Path], dict[str, Plate]]:
+    """The result of each input, and the plates among the inputs whose fields are all wanted."""
     paths = find_inputs(request.inputs, request.pattern)
     default = request.default_suffix
     results = name_results(paths, request.out, request.format, request.resume, default)
-    return tuple(FileReport(path, result) for path, result in results.items())
+    if request.zarr_format and not any(path.name.endswith(".zarr") for path in results.values()):
+        raise UserError("is for results that are zarr", argument="zarr_format")
+    return results, find_plates(request, results)
 
 
 def iter_batch(
@@ -83,10 +98,11 @@ def iter_batch(
         The last one has a report of every file.
     """
     planned = plan_batch(request)
+    _, plates = _name_files(request)
     options = _load_options(request)
     for folder in {report.result.parent for report in planned}:
         check_folder(folder)
-    return _restore_all(request, planned, options, cancellation, open_input)
+    return _restore_all(request, planned, tuple(plates.values()), options, cancellation, open_input)
 
 
 def _load_options(request: BatchRequest) -> dict[str, Any]:
@@ -110,24 +126,28 @@ def _load_options(request: BatchRequest) -> dict[str, Any]:
 def _restore_all(
     request: BatchRequest,
     planned: tuple[FileReport, ...],
+    plates: tuple[Plate, ...],
     options: Mapping[str, Any],
     cancellation: Cancellation,
     open_input: OpenArray,
 ) -> BatchUpdates:
     reports = list(planned)
+    fields = {report.path for plate in plates for report in plate.plan()}
     was_there = [report.result.exists() for report in planned]
     work = max(1, was_there.count(False))  # what is there takes no time
     count = 0
     for number, report in enumerate(planned):
         cancellation.check()
         if was_there[number]:
+            _clear_finished(report.result)
             reports[number] = replace(report, state=FileState.WAS_THERE)
             yield FileDone(number, reports[number], None, count / work)
             continue
         yield FileStarted(number, replace(report, state=FileState.RUNNING), count / work)
         finished, failure = None, None
         start, paused = time.monotonic(), cancellation.paused_seconds
-        updates = _restore_file(request, report, options, cancellation, open_input)
+        key = None if report.path in fields else request.key
+        updates = _restore_file(request, report, key, options, cancellation, open_input)
         try:
             while True:
                 update = next(updates)
@@ -150,12 +170,20 @@ def _restore_all(
             yield FileFailed(number, reports[number], failure, count / work)
             if request.on_failure == "stop":
                 break
+    finish_plates(plates, reports, request)
     yield BatchFinished(tuple(reports))
+
+
+def _clear_finished(result: Path) -> None:
+    from napari_scsc.run.partial import clear_finished
+
+    clear_finished(result)
 
 
 def _restore_file(
     request: BatchRequest,
     report: FileReport,
+    key: str | None,
     options: Mapping[str, Any],
     cancellation: Cancellation,
     open_input: OpenArray,
@@ -166,9 +194,17 @@ def _restore_file(
 
     last: RestoreUpdate | None = None
     with naming_inputs([report.path]):
-        image = open_input(report.path, request.key)
+        image = open_input(report.path, key)
         axes = find_axes(image, request.kind, request.axes)
-        output = Output(report.result, image.scale, image.units)
+        output = Output(
+            report.result,
+            image.scale,
+            image.units,
+            image.translation,
+            image.channels,
+            request.zarr_format or image.zarr_format,
+            origin=_origin_of(request, report, key),
+        )
         start = getattr(napari_scsc, f"iter_{request.task}")
         updates = start(image.array, axes=axes, out=output, cancellation=cancellation, **options)
         with closing(updates):
@@ -185,6 +221,34 @@ def _restore_file(
             fit=_fit_of(image.array, options.get("bank"), axes, noise),
         )
         return made, last
+
+
+def _origin_of(request: BatchRequest, report: FileReport, key: str | None) -> Origin:
+    """The files that one result is made from, and the command that makes it."""
+    from napari_scsc.run.origin import Origin, folder_seen_from
+
+    only = replace(
+        request,
+        inputs=(report.path,),
+        out=str(report.result),
+        pattern=None,
+        format=None,
+        on_failure="go-on",
+        resume=False,
+    )
+    command = ""
+    with suppress(UserError):  # of what is in no file
+        command = command_line(only if key == request.key else request)  # of a field: its plate
+    is_piped = report.path == STANDARD_INPUT
+    return Origin(
+        path=None if is_piped else report.path,
+        key=key,
+        mask=request.mask,
+        bank=request.bank if isinstance(request.bank, str) else None,
+        folder=folder_seen_from(report.result),
+        command=command,
+        digest=request.digest,
+    )
 
 
 def _ends_batch(error: Exception, result: Path) -> bool:

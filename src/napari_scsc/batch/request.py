@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal
 
-from napari_scsc.choices import FAILURE_WISHES
+from napari_scsc.choices import FAILURE_WISHES, ZARR_FORMATS
 from napari_scsc.errors import UserError
 
 if TYPE_CHECKING:
@@ -37,7 +37,8 @@ class BatchRequest:
         With it, each file in a folder whose name matches is an image of its own, as "*.tif *.npy";
         without it, a folder is one image.
     kind, key : str, optional
-        What the axes mean; which array of a file that holds several.
+        What the axes mean; which array of a file that holds several. The key "all" stands for every
+        field of a plate of OME-Zarr, and the result is a plate again.
     axes : str or Axes, optional
         Letters in their order, such as "yxc".
     mask : str, optional
@@ -48,6 +49,9 @@ class BatchRequest:
         Filters, or the file that they are in.
     format : str, optional
         The end of the names of results in a folder; that of the input unless given.
+    zarr_format : {"0.4", "0.5"}, optional
+        The version of OME-Zarr of results that are zarr; that of the input unless given, or else
+        "0.5".
     options : mapping
         Arguments of ``iter_denoise`` and its like, such as ``quality``. Those that say what is done
         anyway are left out, so that two requests for the same are equal.
@@ -55,6 +59,8 @@ class BatchRequest:
         Whether files are restored after one that cannot be.
     resume : bool
         Leave out files whose result is there, and go on with those that are half done.
+    digest : str
+        Of the values that the only input must have, as a recipe tells it; empty: any.
 
     Examples
     --------
@@ -75,15 +81,22 @@ class BatchRequest:
     dark: str | None = None
     bank: str | FilterBank | None = None
     format: str | None = None
+    zarr_format: str | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     on_failure: str = "go-on"
     resume: bool = False
+    digest: str = ""
 
     def __post_init__(self) -> None:
         if self.on_failure not in FAILURE_WISHES:
             raise UserError(
                 f"is one of {', '.join(FAILURE_WISHES)}, not {self.on_failure!r}",
                 argument="on_failure",
+            )
+        if self.zarr_format not in (None, *ZARR_FORMATS):
+            words = ", ".join(map(repr, ZARR_FORMATS))
+            raise UserError(
+                f"must be one of {words}, but is {self.zarr_format!r}", argument="zarr_format"
             )
         usual = _usual_options()
         given = {
@@ -104,7 +117,8 @@ class BatchRequest:
 def _usual_options() -> dict[str, Any]:
     from napari_scsc.restore.options import RestoreOptions
 
-    return {option.name: option.default for option in fields(RestoreOptions)}
+    usual = RestoreOptions()
+    return {option.name: getattr(usual, option.name) for option in fields(usual)}
 
 
 def _is_plain(value: Any) -> bool:
@@ -133,6 +147,7 @@ def _option_words(request: BatchRequest) -> Iterator[str]:
         "dark": request.dark,
         "bank": _bank_word(request.bank),
         "format": request.format,
+        "zarr_format": request.zarr_format,
         **{_OPTION_NAMES.get(name, name): value for name, value in request.options.items()},
         "on_failure": None if request.on_failure == "go-on" else request.on_failure,
         "resume": request.resume,

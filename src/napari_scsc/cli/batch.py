@@ -31,7 +31,7 @@ from napari_scsc.batch.updates import (
     write_summary,
 )
 from napari_scsc.cli.inputs import FileRequest, is_terminal, open_array
-from napari_scsc.cli.messages import complain, render, say
+from napari_scsc.cli.messages import complain, printable, render, say
 from napari_scsc.cli.program import FAILED, keeping_partial
 from napari_scsc.errors import (
     MissingPackageError,
@@ -223,7 +223,7 @@ def _progress_bar(title: str) -> Iterator[Show]:
     from tqdm import tqdm
 
     layout = "{desc}: {percentage:3.0f}%|{bar}| {elapsed}<{remaining}{postfix}"
-    with tqdm(total=1.0, desc=title, bar_format=layout, file=sys.stderr) as bar:
+    with tqdm(total=1.0, desc=printable(title), bar_format=layout, file=sys.stderr) as bar:
 
         def show(done: float, message: str) -> None:
             bar.initial = bar.initial or done
@@ -251,6 +251,6 @@ def _progress_log(title: str) -> Iterator[Show]:
         if first_done < done < 1:
             seconds = (last_time - start) * (1 - done) / (done - first_done)
             left = f", {tqdm.format_interval(seconds)} left"
-        click.echo(f"{title}: {done:.0%} {message}{left}", err=True)
+        click.echo(printable(f"{title}: {done:.0%} {message}{left}"), err=True)
 
     yield show

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import glob
+import re
 import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from napari_scsc.__about__ import __version__
+from napari_scsc.batch.again import compare_again, read_recipe, repeat_request
 from napari_scsc.batch.inputs import find_inputs, load_bank, naming_inputs
 from napari_scsc.batch.request import BatchTask
 from napari_scsc.batch.results import check_folder, is_done
@@ -21,9 +25,11 @@ from napari_scsc.cli.info import (
     describe_encoding,
     describe_file,
     describe_noise,
+    describe_recipe,
     format_fact,
 )
 from napari_scsc.cli.inputs import (
+    FileRequest,
     is_terminal,
     make_batch_request,
     make_temporary_folder,
@@ -31,14 +37,15 @@ from napari_scsc.cli.inputs import (
     split_options,
 )
 from napari_scsc.cli.messages import complain, render, say
-from napari_scsc.cli.options import BENCH, DEMO, DENOISE, ENCODE, INFO, INPAINT, LEARN
-from napari_scsc.cli.program import Program, keeping_partial
-from napari_scsc.errors import UserError
+from napari_scsc.cli.options import AGAIN, BENCH, DEMO, DENOISE, ENCODE, INFO, INPAINT, LEARN
+from napari_scsc.cli.program import FAILED, Program, keeping_partial
+from napari_scsc.errors import FileFormatError, Message, UserError
 from napari_scsc.io.filenames import partial_of
 from napari_scsc.restore.quality import QUALITIES
 
 if TYPE_CHECKING:
     from napari_scsc.model.bank import FilterBank
+    from napari_scsc.run.updates import Finished
 
 _MAX_SECONDS_LOST = 1.0  # of learning, when it is stopped
 
@@ -90,6 +97,9 @@ def _learn_into(target: Path, images: list[Any], options: Mapping[str, Any]) -> 
         bank: FilterBank = follow(updates, "learning").result
         bank.save(target)
     part.unlink(missing_ok=True)
+    for begun in part.parent.glob(f".{glob.escape(part.name)}.*"):  # when it was killed
+        if re.fullmatch(r"[0-9a-f]{8}", begun.suffix[1:]):
+            begun.unlink(missing_ok=True)
     return bank
 
 
@@ -156,10 +166,63 @@ def info(noise: bool, **given: Any) -> None:
 
     def describe(path: str) -> None:
         facts = {"input": path, **describe_file(path, request, with_noise=noise, bank=bank)}
-        lines = (f"{name}: {format_fact(value)}" for name, value in facts.items())
+        recipe = facts.get("recipe")
+        shown = {name: value for name, value in facts.items() if name != "recipe"}
+        shown |= {} if recipe is None else describe_recipe(recipe)
+        lines = (f"{name}: {format_fact(value)}" for name, value in shown.items())
         say(facts, *lines, as_json=request.as_json)
+        if "unreadable" in facts:
+            raise FileFormatError("its values cannot be read", path=path)
 
     do_each(find_inputs(request.inputs), describe)
+
+
+@main.command(params=AGAIN)
+def again(**given: Any) -> None:
+    """Make a RESULT again, as it says itself that it was made, and compare the two.
+
+    The image must be the one of then, unless --input names another.
+    """
+    result = given["result"]
+    recipe = read_recipe(result)
+    for difference in recipe.differences_here():
+        complain(f"{result}: {render(difference)}")
+    request = repeat_request(
+        recipe,
+        result,
+        out=given["out"],
+        source=given["source"],
+        mask=given["missing"],
+        bank=given["bank"],
+        resume=given["resume"],
+    )
+    if given["n_jobs"] is not None:
+        request = replace(request, options={**request.options, "n_jobs": given["n_jobs"]})
+
+    compared: list[tuple[Message, ...]] = []  # nothing, if the new result was there already
+
+    def compare(finished: Finished) -> dict[str, Any]:
+        compared.append(compare_again(recipe, finished, result))
+        return {**describe_noise(finished), "same": not compared[0]}
+
+    files = FileRequest(
+        inputs=request.inputs,
+        kind=None,
+        axes=None,
+        key=request.key,
+        as_json=given["as_json"],
+        out=request.out,
+        scheduler=given["scheduler"],
+    )
+    with _refusing_usage():
+        restore_each(request, files, compare)
+    for differences in compared:
+        if not differences and not files.as_json:
+            say({}, f"the same values as {result}, to the bit", as_json=False)
+        for difference in differences:
+            complain(render(difference))
+        if differences and request.digest:
+            sys.exit(FAILED)
 
 
 @main.command(params=DEMO)

@@ -13,6 +13,7 @@ from napari_scsc.choices import (
     NOISE_WISHES,
     OUTLIER_WISHES,
     RESULT_FORMATS,
+    ZARR_FORMATS,
 )
 from napari_scsc.restore.methods import METHODS
 from napari_scsc.restore.quality import QUALITIES
@@ -73,7 +74,9 @@ _READING: list[click.Parameter] = [
         text='Letters in their order, such as "tczyx"; n: each position by itself. With roles '
         '(slide, joint, separate): "t, c:joint, z, y, x".',
     ),
-    _option("--key", text="Which array of a file that holds several."),
+    _option(
+        "--key", text="Which array of a file that holds several; 'all': every field of a plate."
+    ),
 ]
 _MASK_TEXT = "Image that is not 0 where something is missing."
 _MASK = _option("--mask", "missing", type=click.Path(), text=_MASK_TEXT)
@@ -138,6 +141,7 @@ _RESTORING: list[click.Parameter] = [
     *_MANY_FILES,
     _out(f"File for the result ({', '.join(RESULT_FORMATS)}), a folder, or '-'."),
     _word("--format", RESULT_FORMATS, "Of results in a folder; that of the input unless given."),
+    _word("--zarr-format", ZARR_FORMATS, "Of zarr results; that of the input, else 0.5."),
     _bank(),
     _option("--strength", type=_ABOVE_0, text="Less is gentler, more is smoother.", default=1.0),
     _word("--quality", QUALITIES, "What to spend.", "balanced"),
@@ -167,6 +171,24 @@ INFO: list[click.Parameter] = [
     _bank("Filters of which to say whether they fit the images."),
     _JSON,
     click.Option(["--noise/--no-noise"], default=True, help="Whether to estimate the noise."),
+]
+AGAIN: list[click.Parameter] = [
+    click.Argument(["result"], type=click.Path()),
+    _option(
+        "--out",
+        "-o",
+        type=click.Path(),
+        text="File or folder for the new result; unless given, NAME-again beside the result NAME.",
+    ),
+    _option(
+        "--input",
+        "source",
+        type=click.Path(),
+        text="The image, if it is not where it was; it may be another one.",
+    ),
+    _option("--mask", "missing", type=click.Path(), text="The mask, if it is not where it was."),
+    _bank("The filters, if they are not where they were."),
+    *_RUNNING,
 ]
 DEMO: list[click.Parameter] = [
     _out("Folder for pictures.", default="out"),

@@ -130,6 +130,16 @@ _MIN_SLIDING_POINTS = 5  # of an axis that nobody has named, for filters to slid
 COLOUR_COUNTS = (3, 4)
 
 
+def check_kind_of(axes: Axes, kind: str | None) -> None:
+    """Refuse a kind beside axes that say another."""
+    if kind is not None and kind != axes.kind:
+        raise UserError(
+            f"is {kind!r}, but the axes that are given are those of {axes.kind!r}",
+            argument="kind",
+            remedy="leave one of them out",
+        )
+
+
 def resolve(
     shape: Sequence[int],
     kind: str | None = None,
@@ -186,6 +196,7 @@ def resolve(
                 f"the shape {tuple(shape)}",
                 argument="axes",
             )
+        check_kind_of(axes, kind)
         return axes
     if axes is not None:
         return _from_labels(split_axes(axes), tuple(shape), kind, rgb)

@@ -36,6 +36,8 @@ def inspect_array(array: Any, noun: str) -> tuple[Any, tuple[int, ...], np.dtype
 
     ``noun`` is what errors call it, such as "image".
     """
+    if isinstance(array, memoryview):  # its slices are no arrays
+        array = np.asarray(array)
     if isinstance(array, Sequence) and not isinstance(array, str | bytes):
         levels = list(array)
         if levels and all(hasattr(level, "shape") and _is_array(level) for level in levels):
@@ -103,6 +105,23 @@ def read_region(source: Any, region: Region) -> Array:
         # Inside a task of dask, its scheduler has no thread left that it could wait for.
         part = part.compute(**({"scheduler": "synchronous"} if _in_task.get() else {}))
     return part if isinstance(part, np.ndarray) else np.asarray(part)
+
+
+def check_is_there(source: Any) -> None:
+    """Refuse an array of zarr that cannot be reached any more, as on a machine without its folder.
+
+    Its chunks would all be taken for chunks that were never written, which hold the fill value.
+    """
+    place = getattr(source, "store_path", None)
+    if place is None or not hasattr(type(source), "open"):
+        return
+    try:
+        type(source).open(place)
+    except Exception as error:  # stores raise many kinds
+        raise UserError(
+            "the image cannot be reached: its zarr is not there, or not from this machine",
+            path=str(place),
+        ) from error
 
 
 _in_task: ContextVar[bool] = ContextVar("inside a task of dask", default=False)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from napari_scsc._types import Array, Region
 from napari_scsc.data.foreign_arrays import (
     array_name,
     axis_labels,
+    check_is_there,
     chunk_lengths,
     inspect_array,
     is_dask,
@@ -62,6 +62,11 @@ class ImageArray:
         self.chunks = chunk_lengths(source, len(shape))
 
     @property
+    def sources(self) -> tuple[Any, ...]:
+        """What is read: the array as it was given, and what its mask reads."""
+        return (self._source, *(() if self.missing is None else (self.missing,)))
+
+    @property
     def is_lazy(self) -> bool:
         """Whether it is a dask array, or an xarray of one: its results are to be lazy too."""
         return is_dask(self._source)
@@ -86,6 +91,7 @@ class ImageArray:
 
     def read(self, region: Region) -> Array:
         """The values of a region, which nobody may write to: they can be the array's own."""
+        check_is_there(self._source)
         return np.asarray(read_region(self._source, region)).astype(self.dtype, copy=False)
 
     def whole(self) -> Array:
@@ -123,7 +129,7 @@ class ImageArray:
             result.encoding = {}
         return result
 
-    def blocks(self, n_values: int = 1 << 22) -> Iterator[Region]:
+    def blocks(self, n_values: int = 1 << 22) -> BlockRegions:
         """Regions that cover the array once, with at most that many values each.
 
         Where the array has chunks the regions consist of whole chunks, so that none is read
@@ -140,15 +146,50 @@ class ImageArray:
         for axis in reversed(range(len(limits))):
             others = math.prod(limits[:axis] + limits[axis + 1 :])
             limits[axis] = min(max(limits[axis], n_values // others), self.shape[axis])
-        spans = map(_spans, self.shape, chunks, limits)
-        yield from itertools.product(*spans)
+        return BlockRegions(list(map(_spans, self.shape, chunks, limits)))
 
 
-def _spans(length: int, chunk: int | tuple[int, ...], limit: int) -> list[slice]:
+class BlockRegions(Iterable[Region]):
+    """Regions that cover an array: never listed, since there can be more than fit into memory."""
+
+    def __init__(self, spans: Sequence[Sequence[slice]]) -> None:
+        self._spans = spans
+        self._counts = [len(axis) for axis in spans]
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return math.prod(self._counts)
+
+    def __getitem__(self, number: int) -> Region:
+        places = []
+        for spans, count in zip(reversed(self._spans), reversed(self._counts), strict=True):
+            number, place = divmod(number, count)
+            places.append(spans[place])
+        return tuple(reversed(places))
+
+    def __iter__(self) -> Iterator[Region]:
+        return map(self.__getitem__, range(self.count))
+
+
+class _EvenSpans(Sequence[slice]):
+    """Spans of one length that cover an axis."""
+
+    def __init__(self, length: int, step: int) -> None:
+        self._length, self._starts = length, range(0, length, step)
+
+    def __len__(self) -> int:
+        return len(self._starts)
+
+    def __getitem__(self, place: Any) -> Any:
+        start = self._starts[place]
+        return slice(start, min(start + self._starts.step, self._length))
+
+
+def _spans(length: int, chunk: int | tuple[int, ...], limit: int) -> Sequence[slice]:
     """Cut an axis into spans of whole chunks, each as long as the limit allows."""
     if isinstance(chunk, int):
-        step = max(limit // chunk, 1) * chunk
-        return [slice(a, min(a + step, length)) for a in range(0, length, step)]
+        return _EvenSpans(length, max(limit // chunk, 1) * chunk)
     spans: list[slice] = []
     start = stop = 0
     for n in chunk:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -20,6 +20,10 @@ from napari_scsc.model.bank import FilterBank
 _MIN_SPAN, _MAX_SPAN = 1e-100, 1e100  # of the values: outside, their squares leave the floats
 _MAX_VALUES_MEASURED = 1 << 26  # of an image on disk, to find its range
 _VALUES_PER_MEASURED_BLOCK = 1 << 20
+_MAX_NUMBERS_LISTED = 1 << 24
+_VALUES_PER_LOOK, _MAX_LOOKS = 1 << 14, 16
+_FAR_OFF = 0.001  # the share of the values at either end that may lie anywhere
+_LEAST_SHARE = 1e-5  # of the range, that the other values must span
 _MIN_POINTS_IN_PLANE = 4  # along each of the last two shift axes
 _MIN_POINTS_ACROSS_PLANES = 2  # along each of the shift axes before them
 
@@ -90,6 +94,11 @@ class ImageSamples:
         """Whether certainly nothing is missing."""
         return self.is_known_whole and not self.has_missing
 
+    def has_same_range(self) -> bool:
+        """Whether the image still has the range of values that was found at first."""
+        found = measure_range(self.image, _regions_to_measure(self.image))
+        return (found.low, found.high) == (self.range.low, self.range.high)
+
     def without_saturated(self, level: float) -> ImageSamples:
         """The same, with values of at least ``level`` missing."""
         image = self.image
@@ -102,6 +111,16 @@ class ImageSamples:
     def indices(self) -> list[tuple[int, ...]]:
         """The indices of the samples along the sample axes: one empty index if there are none."""
         return list(np.ndindex(*self.sample_lengths))
+
+    @property
+    def n_samples(self) -> int:
+        """How many samples there are."""
+        return math.prod(self.sample_lengths)
+
+    def index_of(self, number: int) -> tuple[int, ...]:
+        """The index of one of the samples, without listing them."""
+        lengths = self.sample_lengths
+        return tuple(map(int, np.unravel_index(number, lengths))) if lengths else ()
 
     @property
     def sample_lengths(self) -> tuple[int, ...]:
@@ -198,10 +217,20 @@ def _regions_to_measure(image: ImageArray) -> list[Region] | None:
     """Which regions of a large image tell its range; None: all."""
     if image.is_in_memory or math.prod(image.shape) <= _MAX_VALUES_MEASURED:
         return None
-    regions = list(image.blocks(_VALUES_PER_MEASURED_BLOCK))
+    regions = image.blocks(_VALUES_PER_MEASURED_BLOCK)
     count = max(1, _MAX_VALUES_MEASURED // _VALUES_PER_MEASURED_BLOCK)
-    chosen = np.random.default_rng(0).permutation(len(regions))[:count]
+    chosen = _draw_some(np.random.default_rng(0), regions.count, count)
     return [regions[i] for i in sorted(chosen)]
+
+
+def _draw_some(rng: np.random.Generator, total: int, most: int | None) -> Iterable[int]:
+    """Up to so many of the numbers below a total, in random order, each once."""
+    if most is None or total <= _MAX_NUMBERS_LISTED:
+        return map(int, rng.permutation(total)[:most])
+    chosen: dict[int, None] = {}  # what a file declares can be more than could be listed
+    while len(chosen) < most:
+        chosen[int(rng.integers(total))] = None
+    return chosen
 
 
 def wrap_missing(mask: Any, shape: tuple[int, ...], axes: Axes) -> MissingMask:
@@ -224,6 +253,22 @@ def check_range(measured: ValueRange) -> None:
     if measured.low == measured.high:
         raise UserError(
             f"the image is constant (every value is {measured.low:g}): nothing to restore"
+        )
+
+
+def check_values_lie_together(source: ImageSamples) -> None:
+    """Refuse an image in which a few values lie so far off that all others seem to be the same."""
+    tiles = list(draw_tiles(source, _VALUES_PER_LOOK, _MAX_LOOKS, seed=0))
+    seen = np.concatenate([source.read(*tile)[~source.missing(*tile)].ravel() for tile in tiles])
+    if seen.size == 0:
+        return
+    low, high = map(float, np.quantile(seen.astype(np.float64), (_FAR_OFF, 1 - _FAR_OFF)))
+    width = float(source.range.high) - float(source.range.low)
+    if 0 < high - low < _LEAST_SHARE * width:
+        raise UserError(
+            f"nearly all values of the image lie between {low:.4g} and {high:.4g}, but a few so "
+            f"far off that all span {width:.3g}: what is noise cannot be seen beside that",
+            remedy="mark those that are far off as missing, and inpaint",
         )
 
 
@@ -305,15 +350,13 @@ def draw_tiles(
     """
     side = side or box_lengths(source.shift, n_values // source.n_joint)
     counts = [max(1, round(n / s)) for n, s in zip(source.shift, side, strict=True)]
-    indices = source.indices()
-    total = len(indices) * math.prod(counts)
+    total = source.n_samples * math.prod(counts)
     rng = np.random.default_rng([seed, 2])
-    chosen = rng.permutation(total)[:most]
-    for number in chosen:
-        sample, place = divmod(int(number), math.prod(counts))
+    for number in _draw_some(rng, total, most):
+        sample, place = divmod(number, math.prod(counts))
         places = np.unravel_index(place, counts)
         yield (
-            indices[sample],
+            source.index_of(sample),
             tuple(
                 slice(p * n // c, (p + 1) * n // c)
                 for p, n, c in zip(places, source.shift, counts, strict=True)

@@ -2,19 +2,26 @@
 
 What a camera gives is in counts, uint16: an offset, the counts of the photons with their own noise,
 and the noise of reading. ``clean=True`` gives the same scene in the same units without any noise,
-float32: what a perfect restoration would find.
+float32: what a perfect restoration would find. ``seed``, 0 unless given, says which picture it is,
+or a generator of numpy as ``rng``.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 from scipy import ndimage
 
 from napari_scsc._types import Array
+from napari_scsc.checks import check_seed
 
 
-def tissue(shape: tuple[int, int] = (256, 256), seed: int = 0) -> Array:
+def tissue(
+    shape: tuple[int, int] = (256, 256), seed: int | None = None, *, rng: Any = None
+) -> Array:
     """A picture of cells: textured nuclei between filaments, float32 in [0, 1]."""
+    seed = check_seed(seed, rng)
     rng = np.random.default_rng(seed)
     rows, columns = np.mgrid[: shape[0], : shape[1]].astype(np.float32)
     picture = 0.08 + 0.05 * _clouds(shape, 40, rng)
@@ -29,16 +36,44 @@ def tissue(shape: tuple[int, int] = (256, 256), seed: int = 0) -> Array:
 
 
 def noisy_tissue(
-    shape: tuple[int, int] = (256, 256), seed: int = 0, *, clean: bool = False
+    shape: tuple[int, int] = (256, 256),
+    seed: int | None = None,
+    *,
+    rng: Any = None,
+    clean: bool = False,
 ) -> Array:
     """``tissue`` through a camera in dim light, (y, x) uint16 counts."""
+    seed = check_seed(seed, rng)
     return _camera(tissue(shape, seed), 60, seed, clean)
 
 
+def rgb(shape: tuple[int, int] = (256, 256), seed: int = 0, *, clean: bool = False) -> Array:
+    """A stained section in the light of a lamp, purple nuclei in pink, (y, x, c) uint8."""
+    rng = np.random.default_rng([seed, 5])
+    haematoxylin, eosin = (0.65, 0.70, 0.29), (0.07, 0.99, 0.11)  # what each takes of R, G and B
+    nuclei = 1.6 * tissue(shape, seed) ** 1.5
+    ground = 0.35 * np.clip(
+        1 + 0.35 * _clouds(shape, 6, rng) + 0.2 * _clouds(shape, 1.5, rng), 0, 2
+    )
+    density = nuclei[..., None] * haematoxylin + ground[..., None] * eosin
+    light, white = np.exp(-density), 170  # of 255: the noise has room above it
+    if clean:
+        return np.asarray(white * light, np.float32)
+    photons = 120  # where the light of the lamp is not weakened
+    return np.asarray(
+        np.clip(np.rint(white / photons * rng.poisson(photons * light)), 0, 255), np.uint8
+    )
+
+
 def video(
-    shape: tuple[int, int, int] = (32, 128, 160), seed: int = 0, *, clean: bool = False
+    shape: tuple[int, int, int] = (32, 128, 160),
+    seed: int | None = None,
+    *,
+    rng: Any = None,
+    clean: bool = False,
 ) -> Array:
     """Granular cells that glide, turn and bounce off the borders, (t, y, x) uint16 counts."""
+    seed = check_seed(seed, rng)
     rng = np.random.default_rng(seed)
     ground = np.maximum(0.1 + 0.03 * _clouds(shape[1:], 20, rng), 0.02)
     frames = np.repeat(ground[None].astype(np.float32), shape[0], axis=0)
@@ -48,9 +83,14 @@ def video(
 
 
 def stack(
-    shape: tuple[int, int, int] = (24, 128, 144), seed: int = 0, *, clean: bool = False
+    shape: tuple[int, int, int] = (24, 128, 144),
+    seed: int | None = None,
+    *,
+    rng: Any = None,
+    clean: bool = False,
 ) -> Array:
     """Nuclei with chromatin and a bright rim, (z, y, x) uint16 counts; z is 2.5 times coarser."""
+    seed = check_seed(seed, rng)
     rng = np.random.default_rng([seed, 3])
     coarse = 2.5
     places = np.meshgrid(*(np.arange(n, dtype=np.float32) for n in shape), indexing="ij")
@@ -66,15 +106,48 @@ def stack(
     return _camera(ndimage.gaussian_filter(volume, (0.8, 0.8, 0.8)), 50, seed, clean)
 
 
+def time_lapse(
+    shape: tuple[int, int, int, int] = (5, 10, 96, 112), seed: int = 0, *, clean: bool = False
+) -> Array:
+    """Cells that creep, in two channels: chromatin and membranes, (t, c, z, y, x) uint16 counts.
+
+    The shape is that without the channels.
+    """
+    rng = np.random.default_rng([seed, 4])
+    n_times, *size = shape
+    coarse = 2.5  # z, as in ``stack``
+    places = np.meshgrid(*(np.arange(n, dtype=np.float32) for n in size), indexing="ij")
+    chromatin = np.clip(1 + 0.3 * _clouds((size[0], size[1], size[2]), 1.2, rng), 0.3, None)
+    n_cells = max(2, size[0] * size[1] * size[2] // 7000)
+    centres = rng.uniform(0, size, (n_cells, 3))
+    radii = rng.uniform(8, 13, (n_cells, 3)) / (coarse, 1, 1)
+    steps = rng.normal(0, (0.1, 0.8, 0.8), (n_cells, 3))
+    levels = rng.uniform(0.3, 0.6, n_cells)
+    scene = np.full((n_times, 2, *size), 0.05, np.float32)
+    for t in range(n_times):
+        for centre, radius, level in zip(centres + t * steps, radii, levels, strict=True):
+            parts = zip(places, centre, radius, strict=True)
+            from_centre = np.sqrt(sum(((p - c) / r) ** 2 for p, c, r in parts))
+            nucleus = level * chromatin * (from_centre < 0.75)
+            membrane = 0.7 * np.exp(-(((from_centre - 1) / 0.08) ** 2))
+            np.maximum(scene[t], np.stack([nucleus, membrane]), out=scene[t])
+    return _camera(ndimage.gaussian_filter(scene, (0, 0, 0.8, 0.8, 0.8)), 50, seed, clean)
+
+
 def wavelengths(n_bands: int = 31) -> Array:
     """The wavelengths of the bands of ``multispectral`` in nanometres, float32."""
     return np.linspace(400, 700, n_bands, dtype=np.float32)
 
 
 def multispectral(
-    shape: tuple[int, int, int] = (31, 160, 160), seed: int = 0, *, clean: bool = False
+    shape: tuple[int, int, int] = (31, 160, 160),
+    seed: int | None = None,
+    *,
+    rng: Any = None,
+    clean: bool = False,
 ) -> Array:
     """Five stains with smooth spectra that mix from place to place, (c, y, x) uint16 counts."""
+    seed = check_seed(seed, rng)
     rng = np.random.default_rng(seed)
     n_stains = 5
     centre = rng.permutation(np.linspace(420, 680, n_stains))[:, None]
@@ -89,13 +162,18 @@ def multispectral(
 
 
 def light_field(
-    shape: tuple[int, int, int, int] = (7, 7, 112, 128), seed: int = 0, *, clean: bool = False
+    shape: tuple[int, int, int, int] = (7, 7, 112, 128),
+    seed: int | None = None,
+    *,
+    rng: Any = None,
+    clean: bool = False,
 ) -> Array:
     """Textured discs before a textured wall, seen from a grid of places, (u, v, y, x) uint16.
 
     The wall moves by half a pixel from one view to the next and the discs by up to two pixels the
     other way, so that they hide and uncover what is behind them.
     """
+    seed = check_seed(seed, rng)
     rng = np.random.default_rng(seed)
     n_u, n_v, height, width = shape
     pad = 2 * max(n_u, n_v)  # what is moved in from outside, at two pixels a view from the middle
@@ -115,7 +193,11 @@ def light_field(
 
 
 def with_holes(
-    shape: tuple[int, int] = (256, 256), seed: int = 0, *, clean: bool = False
+    shape: tuple[int, int] = (256, 256),
+    seed: int | None = None,
+    *,
+    rng: Any = None,
+    clean: bool = False,
 ) -> tuple[Array, Array]:
     """``tissue`` with scratches, dead columns and a lost block.
 
@@ -126,6 +208,7 @@ def with_holes(
     missing : ndarray, (y, x) bool
         True where nothing was measured.
     """
+    seed = check_seed(seed, rng)
     rng = np.random.default_rng([seed, 1])
     rows, columns = np.mgrid[: shape[0], : shape[1]].astype(np.float32)
     missing = np.zeros(shape, bool)

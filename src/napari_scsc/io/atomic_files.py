@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from napari_scsc.errors import FileFormatError, UserError
+from napari_scsc.renaming import rename_exclusively
 
 
 @contextlib.contextmanager
@@ -29,7 +30,7 @@ def made_beside(path: Path, is_replaced: bool = False) -> Iterator[Path]:
         if is_replaced:
             os.replace(temporary, path)
         else:
-            os.rename(temporary, path)
+            rename_exclusively(temporary, path)
     except BaseException:
         if temporary.is_dir():
             shutil.rmtree(temporary, ignore_errors=True)
@@ -57,6 +58,17 @@ def read_json(path: Path) -> Any:
     except ValueError as error:
         remedy = f"remove the folder {path.parent}, and begin again"
         raise FileFormatError("is damaged", remedy=remedy, path=path) from error
+
+
+def is_locked(path: Path) -> bool:
+    """Whether some process has locked a file; False where that cannot be told."""
+    try:
+        with exclusive_lock(path, "") if path.exists() else contextlib.nullcontext():
+            return False
+    except UserError:
+        return True
+    except OSError:
+        return False
 
 
 @contextlib.contextmanager

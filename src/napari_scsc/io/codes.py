@@ -19,6 +19,8 @@ from numpy.typing import DTypeLike
 from napari_scsc._types import Array
 from napari_scsc.errors import FileFormatError, PathNotFoundError
 from napari_scsc.io.atomic_files import made_beside
+from napari_scsc.io.zarr_codecs import choose_compressors
+from napari_scsc.model.container import reporting_damage
 
 KEY = "napari_scsc"  # of our attributes
 _KIND = "napari-scsc codes"
@@ -98,6 +100,10 @@ class CodeStore:
 
     def read(self, number: int) -> Coded:
         """What is kept of a block; FileFormatError if that cannot be."""
+        with reporting_damage(self.path):
+            return self._read(number)
+
+    def _read(self, number: int) -> Coded:
         ends = np.asarray(self._array("Z/indptr", "r")[number])
         count = int(ends[-1])
         if ends[0] != 0 or (np.diff(ends) < 0).any() or count > self._max_values:
@@ -163,7 +169,6 @@ class CodeStore:
         axes: tuple[str, ...] | None = None,
     ) -> Any:
         import zarr
-        from zarr.codecs import BloscCodec
 
         return zarr.create_array(
             store=path,
@@ -171,7 +176,7 @@ class CodeStore:
             shape=shape,
             dtype=dtype,
             chunks=chunk,
-            compressors=BloscCodec(cname="zstd", clevel=3),
+            compressors=choose_compressors(3),
             dimension_names=axes,
             zarr_format=3,
         )
@@ -179,6 +184,10 @@ class CodeStore:
     def _array(self, name: str, mode: Any = "r+") -> Any:
         import zarr
 
+        if mode == "r":
+            from napari_scsc.io.formats.zarr_guard import open_guarded_array
+
+            return open_guarded_array(self.path, name)
         return zarr.open_array(store=self.path, path=name, mode=mode, zarr_format=3)
 
 
@@ -209,17 +218,19 @@ def read_header(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 def read_array(path: str | os.PathLike[str], name: str) -> Array | None:
     """One of the arrays that ``create`` was given; None if there is none of that name."""
-    import zarr
+    from napari_scsc.io.formats.zarr_guard import open_guarded_array, open_zarr
 
-    group: Any = zarr.open_group(store=Path(path), mode="r", zarr_format=3)
-    return np.asarray(group[name][...]) if name in group else None
+    if name not in open_zarr(Path(path)):
+        return None
+    return np.asarray(open_guarded_array(Path(path), name)[...])
 
 
 def _attributes(path: Path) -> Mapping[str, Any]:
     """The attributes of a zarr group; none for whatever else there is."""
-    import zarr
-
     try:
-        return dict(zarr.open_group(store=path, mode="r", zarr_format=3).attrs)
+        from napari_scsc.io.formats.zarr_guard import open_zarr
+
+        found = open_zarr(path)
+        return {} if hasattr(found, "shape") else dict(found.attrs)
     except Exception:  # zarr raises many kinds on what is no group of its own
         return {}

@@ -34,6 +34,14 @@ def format_shape(shape: Sequence[int]) -> str:
     return " x ".join(map(str, shape))
 
 
+def format_bytes(count: int) -> str:
+    """A number of bytes as people say it: 4.2 MB."""
+    for power, unit in ((12, "TB"), (9, "GB"), (6, "MB"), (3, "kB")):
+        if count >= 10**power:
+            return f"{count / 10**power:.1f} {unit}"
+    return f"{count} bytes"
+
+
 def shorten_list(words: Sequence[str], comma: str = ", ", most: int = 5) -> str:
     """The first of the words, and how many more there are."""
     rest = f" and {len(words) - most} more" if len(words) > most else ""

@@ -3,22 +3,25 @@
 Every layer has its axes named and in napari's order, so that nobody has to say what the data are. A
 name is given only where it is certain; what can be read in two ways is left to the user.
 
-``get_reader`` looks at names only. What it accepts:
+``get_reader`` looks at names only. It offers what napari itself does not read, or not with all that
+is in it, and nothing else, because napari asks whenever two readers offer the same:
 
 - ``*.scsc``: a filter bank, as a layer of filters.
-- A folder of the bands of one scene: ``name_ms_01.png`` to ``name_ms_31.png``, ``band_1.tif``,
-  ``scene_450nm.png``, or any name with the numbers 1 to 31. A folder of the views of a light field:
-  ``view_00_07.png`` with a full grid of numbers, or ``input_Cam000.png`` with a square number of
-  them. Other folders are left to napari.
-- A folder of zarr or OME-Zarr, which napari itself opens without scale, units and names of axes.
-- Whatever ``io.formats`` has for napari. Of a .npy, .npz, .mat or HDF5 file these are all arrays of
-  numbers with 2 to 5 axes, whose names may spell the axes, as in ``cloth_yxc.npz``.
+- What is marked ``in_napari`` in ``io.formats``. Of a .npz, .mat or HDF5 file these are all arrays
+  of numbers with 2 to 5 axes, whose names may spell the axes, as in ``cloth_yxc.npz``.
+
+``read_layers`` reads whatever ``io.formats`` knows, folders too: of zarr or OME-Zarr, of the bands
+of one scene (``name_ms_01.png`` to ``name_ms_31.png``, ``band_1.tif``, ``scene_450nm.png``, or any
+name with the numbers 1 to 31), of the views of a light field (``view_00_07.png`` with a full grid
+of numbers, or ``input_Cam000.png`` with a square number of them). napari cannot be told which
+folders are ours, and is offered none: the dock and a menu open them.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +31,7 @@ from napari_scsc._types import LayerData
 from napari_scsc.data import axes as axes_of
 from napari_scsc.data import rgb_pictures
 from napari_scsc.errors import FileFormatError
+from napari_scsc.io.channels import Channel, shown_colours
 from napari_scsc.io.formats import find_format, is_zarr, open_all
 from napari_scsc.io.formats.axis_labels import napari_order
 from napari_scsc.io.formats.image_series import find_series
@@ -37,6 +41,12 @@ if TYPE_CHECKING:
     from napari_scsc.model.bank import FilterBank
 
 BANK_SUFFIX = ".scsc"
+
+# napari's own maps have names that its menus know; of other colours it makes one.
+_COLORMAPS = {
+    **{"FF0000": "red", "00FF00": "green", "0000FF": "blue", "FFFFFF": "gray"},
+    **{"00FFFF": "cyan", "FF00FF": "magenta", "FFFF00": "yellow"},
+}
 
 # Kinds of containers from which learning goes on, and the class that reads each.
 _CHECKPOINTS = {
@@ -54,20 +64,88 @@ def get_reader(path: str | os.PathLike[str] | Sequence[str]) -> Reader | None:
             return None
         path = path[0]
     place = Path(path)
-    if place.is_file() and place.suffix.lower() == BANK_SUFFIX:
-        return lambda _: [read_bank(place)]
-    return (lambda _: [to_layer(opened) for opened in open_all(place)]) if _is_ours(place) else None
+    known = find_format(place)
+    is_bank = place.suffix.lower() == BANK_SUFFIX
+    is_offered = place.is_dir() or is_bank or (known is not None and known.in_napari)
+    return (lambda _: read_layers(place)) if is_offered and can_read(place) else None
 
 
-def _is_ours(path: Path) -> bool:
+def can_read(path: Path) -> bool:
+    """Whether ``read_layers`` reads a file or folder, as far as names tell."""
     if path.is_dir():
         return is_zarr(path) or find_series(path) is not None
-    known = find_format(path)
-    return known is not None and known.in_napari and path.is_file()
+    is_known = path.suffix.lower() == BANK_SUFFIX or find_format(path) is not None
+    return is_known and path.is_file()
 
 
-def to_layer(opened: OpenedFile) -> LayerData:
-    """An opened file as a layer, with its axes in napari's order where they are known."""
+def read_layers(path: Path) -> list[LayerData]:
+    """All layers of a file or folder of whatever kind; raises what ``open_all`` raises."""
+    if path.suffix.lower() == BANK_SUFFIX and path.is_file():
+        return [read_bank(path)]
+    return [layer for opened in open_all(path) for layer in to_layers(opened)]
+
+
+def to_layers(opened: OpenedFile) -> list[LayerData]:
+    """An opened file as layers, with axes in napari's order where they are known.
+
+    It is one layer; where the file tells of its channels, one for each of them, as napari users
+    expect: each has its name, colour and window.
+    """
+    channels, axis = opened.channels, find_channel_axis(opened)
+    if axis is None:
+        layer = _to_layer(opened)
+        if opened.recipe:  # so that the file that the layer is saved to has it too
+            layer[1]["metadata"]["napari_scsc"]["recipe"] = dict(opened.recipe)
+        if len(channels) == 1 and not opened.rgb:
+            layer[1].update(_channel_looks(channels[0], shown_colours(channels)[0]))
+        return [layer]
+    layers = []
+    for number, (channel, colour) in enumerate(zip(channels, shown_colours(channels), strict=True)):
+        layer = _to_layer(_only_channel(opened, axis, number))
+        blending = "additive" if number else "translucent_no_depth"  # as napari splits channels
+        layer[1].update(_channel_looks(channel, colour), blending=blending)
+        layer[1]["name"] = f"{opened.name}: {channel.name or number}"
+        layers.append(layer)
+    return layers
+
+
+def find_channel_axis(opened: OpenedFile) -> int | None:
+    """The axis with a value for each channel that the file tells of; None if there is none."""
+    letters = [axes_of.letter_of(label) for label in opened.labels or ()]
+    if opened.rgb or letters.count("c") != 1:
+        return None
+    axis = letters.index("c")
+    return axis if opened.array.shape[axis] == len(opened.channels) else None
+
+
+def _only_channel(opened: OpenedFile, axis: int, number: int) -> OpenedFile:
+    """One of the channels as an image without that axis; its arrays stay lazy."""
+    place = (slice(None),) * axis + (number,)
+
+    def without_axis(values: Any) -> Any:
+        return None if values is None else values[:axis] + values[axis + 1 :]
+
+    return replace(
+        opened,
+        array=opened.array[place],
+        coarser=tuple(array[place] for array in opened.coarser),
+        labels=without_axis(opened.labels),
+        scale=without_axis(opened.scale),
+        units=without_axis(opened.units),
+        translation=without_axis(opened.translation),
+        kind=None,
+    )
+
+
+def _channel_looks(channel: Channel, colour: str) -> dict[str, Any]:
+    """How napari shows a channel; without a window, it looks at the values itself."""
+    looks: dict[str, Any] = {"colormap": _COLORMAPS.get(colour, f"#{colour.lower()}")}
+    if channel.window is not None and channel.window[0] < channel.window[1]:
+        looks["contrast_limits"] = channel.window
+    return looks
+
+
+def _to_layer(opened: OpenedFile) -> LayerData:
     labels, n = opened.labels or (), opened.array.ndim
     order = napari_order(labels, opened.rgb) if opened.kind and labels else list(range(n))
     shown = order[: n - opened.rgb]
@@ -81,7 +159,8 @@ def to_layer(opened: OpenedFile) -> LayerData:
         opened.facts,
     )
     layer[1]["multiscale"] = bool(opened.coarser)
-    for word, values in {"scale": opened.scale, "units": opened.units}.items():
+    places = {"scale": opened.scale, "units": opened.units, "translate": opened.translation}
+    for word, values in places.items():
         if values is not None:
             layer[1][word] = tuple(values[i] for i in shown)
     return layer
@@ -174,5 +253,5 @@ def write_bank(path: str | os.PathLike[str], data: Any, attributes: dict[str, An
             f"{name!r} no longer shows the filters that it came with: save it as an image, such as "
             "*.tif, or open the filter bank again"
         )
-    bank.save(path)
+    bank.save(path, overwrite=True)  # napari has asked
     return [os.fspath(path)]

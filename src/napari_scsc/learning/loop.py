@@ -30,7 +30,8 @@ from napari_scsc.learning.plan import LearnPlan
 from napari_scsc.learning.sampler import read_ahead, read_tiles
 from napari_scsc.model.bank import FilterBank
 from napari_scsc.model.threads import Executor, ThreadExecutor
-from napari_scsc.noise.find import find_noise, noise_in_tiles
+from napari_scsc.noise.find import find_noise
+from napari_scsc.noise.in_tiles import noise_in_tiles
 from napari_scsc.noise.model import Noise
 from napari_scsc.noise.working import WorkingValues
 from napari_scsc.run.executors import ClusterExecutor, ClusterFailed, ClusterOutOfMemory

@@ -437,7 +437,7 @@ def _first_filters(
     learner.fit([np.tensordot(mixtures, detail, axes=1) for detail in details])
     lively = learner.bank.filters[n_mixed:]  # without the constants
     rows = random.reshape(n_base, -1)
-    first = _unmix_filters(lively, mixtures, shape[:n_joint]).reshape(len(lively), -1)
+    first = _unmix_filters(lively, mixtures, shape[:n_joint]).reshape(-1, rows.shape[1])
     rows[: len(first)] = first
     rows[len(first) :] -= (rows[len(first) :] @ first.T) @ first
     return project_orthonormal(random).astype(np.float32)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Literal, TypedDict
 
-from napari_scsc.checks import check_choice, check_float, check_int
+from napari_scsc.checks import check_choice, check_float, check_int, check_seed
 from napari_scsc.choices import BALLS, DRAWS, MODELS
 from napari_scsc.data.axes import Axes
 from napari_scsc.errors import Remedy, UserError, UserTypeError
@@ -33,6 +33,7 @@ class LearnKeywords(TypedDict, total=False):
     beta: float | None
     ball: Ball
     seed: int
+    rng: Any
     batch: int
     n_jobs: int | None
     checkpoint: str | os.PathLike[str] | None
@@ -84,8 +85,11 @@ class LearnOptions:
         tiles; 4 for "ocsc"); of these two models only.
     ball : {"l2", "l1"}
         The ball of the weights of the model "scsc"; see ``SCSC``.
-    seed : int
-        The same seed gives the same filters.
+    seed : int, optional
+        The same seed gives the same filters. 0 unless given.
+    rng : int, numpy.random.Generator, SeedSequence or BitGenerator, optional
+        Instead of ``seed``, as in SciPy: a number is the seed, anything else draws one. Unlike
+        there, None is the seed 0.
     batch : int
         How many tiles are coded, at the same time, before the filters are updated.
     n_jobs : int, optional
@@ -116,7 +120,8 @@ class LearnOptions:
     n_filters: int | None = None
     beta: float | None = None
     ball: Ball = "l2"
-    seed: int = 0
+    seed: int = None  # type: ignore[assignment]  # once checked, a number
+    rng: Any = None
     batch: int = 1
     n_jobs: int | None = None
     checkpoint: str | os.PathLike[str] | None = None
@@ -138,7 +143,9 @@ class LearnOptions:
             object.__setattr__(self, "filter_shape", filter_lengths(self.filter_shape))
 
     def _check_numbers(self) -> None:
-        least = {"passes": 1, "seed": 0, "batch": 1}
+        object.__setattr__(self, "seed", check_seed(self.seed, self.rng))
+        object.__setattr__(self, "rng", None)  # a generator would draw again for a copy
+        least = {"passes": 1, "batch": 1}
         for name in ("n_base", "n_filters", "n_jobs", "every", *least):
             value = getattr(self, name)
             if value is not None or name in least:
@@ -175,6 +182,7 @@ class LearnOptions:
             "kind",
             "axes",
             "bank",
+            "rng",
             "n_jobs",
             "checkpoint",
             "every",

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from napari_scsc.data.fingerprint import digest
+from napari_scsc.data.fingerprint import digest, file_facts
 from napari_scsc.data.samples import ImageSamples, check_bank
 from napari_scsc.errors import UserError
 from napari_scsc.learning.options import LearnOptions
@@ -88,7 +88,13 @@ class LearnPlan:
         """What tells it from other plans, as JSON has it."""
         images = [
             # The digest of a part only: each chunk is to be read about once in a pass.
-            (s.image.shape, str(s.image.dtype), s.axes, digest(s, whole=False))
+            (
+                s.image.shape,
+                str(s.image.dtype),
+                s.axes,
+                digest(s, whole=False),
+                file_facts(s.image),
+            )
             for s in self.images
         ]
         bank = self.options.bank

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 import os
@@ -14,7 +15,7 @@ import numpy as np
 
 from napari_scsc.__about__ import __version__
 from napari_scsc._types import Array
-from napari_scsc.checks import check_int
+from napari_scsc.checks import check_choice, check_int
 from napari_scsc.errors import UserError, UserTypeError
 from napari_scsc.model import container
 from napari_scsc.model.container import reporting_damage
@@ -120,8 +121,11 @@ class FilterBank:
         digest.update(self.filters.astype("<f8").tobytes())
         return digest.hexdigest()[:16]
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the bank to ``path`` (by custom ``*.scsc``); complete, or not at all."""
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the bank to ``path`` (by custom ``*.scsc``); complete, or not at all.
+
+        What is there already is replaced only with ``overwrite``; else it raises FileExistsError.
+        """
         arrays = {"filters": self.filters}
         if self.weights is not None:
             arrays["weights"] = self.weights
@@ -130,7 +134,7 @@ class FilterBank:
             "settings": dict(self.settings),
             "info": {**self.info, "written_by": f"napari-scsc {__version__}"},
         }
-        container.write(path, _FILE_KIND, _FILE_VERSION, header, arrays)
+        container.write(path, _FILE_KIND, _FILE_VERSION, header, arrays, overwrite=overwrite)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> FilterBank:
@@ -144,6 +148,40 @@ class FilterBank:
                 settings=header.get("settings", {}),
                 info=header.get("info", {}),
             )
+
+    def to_json(self) -> dict[str, Any]:
+        """What JSON can hold; ``from_json`` undoes it, to the bit."""
+        return {
+            "filters": _array_to_json(self.filters),
+            "n_joint": self.n_joint,
+            "weights": None if self.weights is None else _array_to_json(self.weights),
+            "settings": dict(self.settings),
+            "info": dict(self.info),
+        }
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> FilterBank:
+        """The bank that ``to_json`` wrote down."""
+        weights = values["weights"]
+        return cls(
+            filters=_array_from_json(values["filters"]),
+            n_joint=values["n_joint"],
+            weights=None if weights is None else _array_from_json(weights),
+            settings=values["settings"],
+            info=values["info"],
+        )
+
+
+def _array_to_json(array: Array) -> dict[str, Any]:
+    little = array.astype(array.dtype.newbyteorder("<"), copy=False)
+    data = base64.b64encode(little.tobytes()).decode()
+    return {"dtype": little.dtype.str, "shape": list(array.shape), "data": data}
+
+
+def _array_from_json(values: Mapping[str, Any]) -> Array:
+    dtype = check_choice("dtype", values["dtype"], ("<f4", "<f8"))
+    found = np.frombuffer(base64.b64decode(values["data"], validate=True), dtype)
+    return found.reshape(values["shape"]).astype(dtype[1:])
 
 
 def _as_json(argument: str, values: Mapping[str, Any]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -41,7 +42,13 @@ class Basis:
     @classmethod
     def of(cls, bank: FilterBank) -> Basis:
         """The span of the filters of a bank, and of the constants, which are always needed."""
-        filters = bank.filters.reshape(bank.n_base, -1, *bank.support).astype(np.float64)
+        return cls._of_filters(bank.filters.reshape(bank.n_base, -1, *bank.support))
+
+    @classmethod
+    def _of_filters(cls, filters: Array) -> Basis:
+        """The same of filters (R, C, *patch)."""
+        patch = filters.shape[2:]
+        filters = filters.astype(np.float64)
         values = np.moveaxis(filters, 1, 0).reshape(filters.shape[1], -1)
         left, singular, _ = np.linalg.svd(values, full_matrices=False)
         mixtures = left[:, singular > _MIN_RELATIVE_STRENGTH * singular[0]].T
@@ -49,8 +56,17 @@ class Basis:
         mixed = mixed.reshape(len(filters), len(mixtures), -1)
         mixed = mixed - mixed.mean(axis=2, keepdims=True)
         lively = _orthonormal(mixed.reshape(len(mixed), -1))
-        vectors = np.vstack([constant_filters(len(mixtures), math.prod(bank.support)), lively])
-        return cls(mixtures.astype(np.float32), bank.support, vectors.astype(np.float32))
+        vectors = np.vstack([constant_filters(len(mixtures), math.prod(patch)), lively])
+        return cls(mixtures.astype(np.float32), patch, vectors.astype(np.float32))
+
+    @classmethod
+    def of_joint(cls, bank: FilterBank, chosen: Sequence[int]) -> Basis:
+        """The same of the filters of some of the joint values alone.
+
+        ``chosen`` are their numbers, as if all joint axes were one.
+        """
+        filters = bank.filters.reshape(bank.n_base, -1, *bank.support)[:, list(chosen)]
+        return cls._of_filters(filters)
 
     def without_weak(self, bank: FilterBank) -> Basis:
         """The basis without those filters of its bank that hardly stand above the noise.

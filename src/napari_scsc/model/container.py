@@ -22,7 +22,8 @@ import numpy as np
 from numpy.lib import format as npy
 
 from napari_scsc._types import Array
-from napari_scsc.errors import FileFormatError
+from napari_scsc.errors import FileFormatError, PathExistsError, Remedy
+from napari_scsc.renaming import rename_exclusively
 
 _HEADER = "header.json"
 _MAX_HEADER_BYTES = 1 << 20
@@ -37,9 +38,16 @@ def write(
     version: int,
     header: Mapping[str, Any],
     arrays: Mapping[str, Array],
+    *,
+    overwrite: bool = True,
 ) -> None:
-    """Write the arrays and the header to ``path``, replacing what is there only when complete."""
+    """Write the arrays and the header to ``path``, replacing what is there only when complete.
+
+    Without ``overwrite`` nothing is replaced, whenever it appeared.
+    """
     target = Path(path)
+    if not overwrite and os.path.lexists(target):
+        raise _is_there_already(target)
     lines = json.dumps({"kind": kind, "version": version, **header}, indent=1, allow_nan=False)
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
     try:
@@ -52,13 +60,24 @@ def write(
                         npy.write_array(member, little, version=(1, 0), allow_pickle=False)
             stream.flush()
             os.fsync(stream.fileno())
+        if not overwrite:
+            rename_exclusively(temporary, target)
+            return
         if target.exists():
             os.chmod(temporary, stat.S_IMODE(target.stat().st_mode))
         os.replace(temporary, target)
+    except FileExistsError:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise _is_there_already(target) from None
     except BaseException:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
         raise
+
+
+def _is_there_already(path: Path) -> PathExistsError:
+    return PathExistsError("is there already", path=path, remedy=Remedy.OVERWRITE)
 
 
 def read(
@@ -88,6 +107,8 @@ def read(
 
 def read_kind(path: str | os.PathLike[str]) -> str | None:
     """The kind that the header of a container says; None for any other file."""
+    if not Path(path).is_file():
+        return None
     try:
         with zipfile.ZipFile(path) as archive:
             info = archive.getinfo(_HEADER)
@@ -109,6 +130,11 @@ def reporting_damage(path: str | os.PathLike[str]) -> Iterator[None]:
         raise FileFormatError(f"{error} is missing", path=path) from None
     except (TypeError, ValueError, AttributeError, OverflowError) as error:
         raise FileFormatError(str(error), path=path) from None
+    except Exception as error:  # codecs and what rebuilds objects raise many kinds
+        if isinstance(error, OSError) and error.filename:
+            raise  # the system refuses a file, and says which
+        words = f"not readable ({type(error).__name__}: {error})"
+        raise FileFormatError(words, path=path) from error
 
 
 def _check_members(archive: zipfile.ZipFile, file_size: int) -> dict[str, zipfile.ZipInfo]:

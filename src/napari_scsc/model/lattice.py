@@ -15,7 +15,7 @@ import numpy as np
 from napari_scsc.__about__ import __version__
 from napari_scsc._types import Array
 from napari_scsc.cancellation import NEVER, Cancellation
-from napari_scsc.checks import check_float, check_int
+from napari_scsc.checks import check_float, check_int, check_seed
 from napari_scsc.errors import FileFormatError, UserError
 from napari_scsc.model import container
 from napari_scsc.model.bank import FilterBank
@@ -64,8 +64,10 @@ class LatticeSCSC:
         Noise level of the samples.
     forget : float
         Share of the weight of all earlier samples that each new one takes away.
-    seed : int
-        Seed of the places of the lattices.
+    seed : int, optional
+        Seed of the places of the lattices. 0 unless given.
+    rng : int, numpy.random.Generator, SeedSequence or BitGenerator, optional
+        Instead of ``seed``: a number is the seed, anything else draws one.
 
     Examples
     --------
@@ -88,14 +90,16 @@ class LatticeSCSC:
         n_joint: int = 0,
         sigma: float = 0.0,
         forget: float = 0.0,
-        seed: int = 0,
+        seed: int | None = None,
+        *,
+        rng: Any = None,
     ) -> None:
         self.n_base = None if n_base is None else check_int("n_base", n_base, 1, 10_000)
         self.filter_shape = filter_lengths(filter_shape)
         self.n_joint = check_int("n_joint", n_joint, 0)
         self.sigma = check_float("sigma", sigma, least=0)
         self.forget = check_float("forget", forget, least=0, below=1)
-        self.seed = check_int("seed", seed, 0)
+        self.seed = check_seed(seed, rng)
         self.n_seen = 0
         self._joint: tuple[int, ...] | None = None
         self._moments: Array = np.zeros((0, 0))
@@ -125,6 +129,8 @@ class LatticeSCSC:
                 "convolutional",
             )
         arguments = {**info["arguments"], "filter_shape": bank.support, "n_joint": bank.n_joint}
+        if changes.get("rng") is not None:
+            del arguments["seed"]
         model = cls(**{**arguments, **changes})
         model._begin(bank.joint)
         powers = np.asarray(info["powers"], np.float64)
@@ -358,4 +364,6 @@ class LatticeSCSC:
     def notes(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Array]]:
         """Read the notes and arrays that were kept with a checkpoint; empty if there are none."""
         header, arrays = container.read(path, _FILE_KIND, _FILE_VERSION)
-        return dict(header.get("notes", {})), {k: v for k, v in arrays.items() if k != "moments"}
+        with reporting_damage(path):
+            noted = {name: values for name, values in arrays.items() if name != "moments"}
+            return dict(header.get("notes", {})), noted

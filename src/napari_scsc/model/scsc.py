@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from napari_scsc._types import Array
 from napari_scsc.cancellation import NEVER, Cancellation
-from napari_scsc.checks import check_float, check_int
+from napari_scsc.checks import check_float, check_int, check_seed
 from napari_scsc.errors import UserError
 from napari_scsc.model.bank import FilterBank
 from napari_scsc.model.sample_code import (
@@ -80,10 +80,12 @@ class SCSC:
         Share of the weight of all earlier samples that each new one takes away in the statistics
         from which the filters are computed. Without it 0.3 for orthonormal filters, and 0, as in
         the paper, for those in balls.
-    seed : int
+    seed : int, optional
         Seed of the first filters and weights. The same seed, data and dtype give the same bits.
     dtype : {"float32", "float64"}
         Precision of everything.
+    rng : int, numpy.random.Generator, SeedSequence or BitGenerator, optional
+        Instead of ``seed``, which is 0 unless given: a number is the seed, anything else draws one.
 
     Examples
     --------
@@ -114,8 +116,10 @@ class SCSC:
         max_iter: int = 100,
         tol: float = 1e-4,
         forget: float | None = None,
-        seed: int = 0,
+        seed: int | None = None,
         dtype: Literal["float32", "float64"] = "float32",
+        *,
+        rng: Any = None,
     ) -> None:
         if weights == "identity":
             filters = "ball"
@@ -132,7 +136,7 @@ class SCSC:
             max_iter=max_iter,
             tol=tol,
             forget=DEFAULT_FORGET.get(filters, 0.0) if forget is None else forget,
-            seed=seed,
+            seed=check_seed(seed, rng),
             dtype=dtype,
         )
         self._state: State | None = None
@@ -164,7 +168,10 @@ class SCSC:
                 raise UserError(
                     f"of the bank is {value}, it cannot be {changes[name]!r}", argument=name
                 )
-        arguments = {**arguments_from_json(bank.settings), **fixed, **changes}
+        known = arguments_from_json(bank.settings)
+        if changes.get("rng") is not None:
+            known.pop("seed", None)
+        arguments = {**known, **fixed, **changes}
         if bank.filters[0].size < bank.n_base:  # so many cannot be orthonormal
             arguments.setdefault("filters", "ball")
         if arguments.get("weights") == "identity":

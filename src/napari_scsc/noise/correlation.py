@@ -100,7 +100,7 @@ def find_correlation(
     variance_at: Callable[[Array], Array],
     rounds: int = 6,
 ) -> Correlation | None:
-    """The correlation of the noise of planes; None if they have too few patches.
+    """The correlation of the noise of planes; None if their patches do not tell.
 
     ``variance_at`` gives the variance that is assumed at pixels of a brightness; half of the
     ``rounds`` are enough for a first idea.
@@ -131,6 +131,8 @@ def find_correlation(
             chosen = np.argpartition(flatness, count)[:count]
             found[~half] = _mean_powers(powers[chosen][:, ~half])
             counts.append(count * independent / len(powers))
+        if not (found > 0).all():
+            return None  # drawn: its flat patches are perfectly even
         # Of few flat patches, the least flat ones hold texture.
         above = _TRUST_ABOVE * min(1.0, _FEW_FLAT_PATCHES / min(counts))
         mixture = _fit_mixture(found, np.minimum(1, speed / _TRUSTED_SPEED) ** 1.5, above)

@@ -23,6 +23,7 @@ SLOW, MIDDLING, FAST, FASTEST = 0.14, 0.42, 0.64, 0.78
 
 _PATCH_SIDE = 8  # pixels along a side of a patch in a plane
 _LINE_LENGTH = 16  # pixels of a patch in a line
+_MAX_COMPARED = 4000  # patches, to see whether they repeat
 
 
 class CosinePatches(NamedTuple):
@@ -36,6 +37,7 @@ class CosinePatches(NamedTuple):
     even: Array  # (M,) one half of the cosines, of all speeds
     independent: float  # how many patches there would be without overlaps
     constant: float  # share of the places where all pixels have the same value
+    repeated: float  # share of the patches that are the same as others of a plane, to the bit
 
 
 def cut_cosine_patches(
@@ -59,11 +61,11 @@ def cut_cosine_patches(
     covered = sum(len(places) for _, places in usable)
     if covered < MIN_PATCHES:
         return None
-    pixels = _read_patches(usable, covered, shape, most)
+    pixels, numbers = _read_patches(usable, covered, shape, most)
     # A patch of one single value is no measurement: padding, a blind spot, or noise below the
     # quantisation.
     lively = pixels.max(axis=1) > pixels.min(axis=1)
-    pixels = pixels[lively]
+    pixels, numbers = pixels[lively], numbers[lively]
     if len(pixels) < MIN_PATCHES:
         return None
     length = pixels.shape[1]
@@ -78,15 +80,29 @@ def cut_cosine_patches(
         even=(row + column) % 2 == 0,
         independent=max(1.0, covered * float(lively.mean()) / length),
         constant=1 - float(lively.mean()),
+        repeated=_repeated_share(pixels, numbers),
     )
+
+
+def _repeated_share(pixels: Array, numbers: Array) -> float:
+    """Share of patches (n, M) that others of the same plane repeat to the bit.
+
+    Planes that are the same, as the channels of a grey image, are no repetition. Not all patches
+    are compared.
+    """
+    chosen = range(0, len(pixels), max(1, len(pixels) // _MAX_COMPARED))
+    return 1 - len({(numbers[i], pixels[i].tobytes()) for i in chosen}) / len(chosen)
 
 
 def _read_patches(
     usable: list[tuple[Array, Array]], n_places: int, shape: tuple[int, int], most: int
-) -> Array:
-    """The pixels (n, M) of patches at some of the places of each plane, all alike often."""
+) -> tuple[Array, Array]:
+    """The pixels (n, M) of patches at some of the places of each plane, all alike often.
+
+    With them comes the number (n,) of the plane of each.
+    """
     rng = np.random.default_rng(0)
-    cut = []
+    cut, counts = [], []
     for plane, places in usable:
         quota = math.ceil(most * len(places) / n_places)
         if len(places) > quota:
@@ -94,7 +110,8 @@ def _read_patches(
         windows = sliding_window_view(plane, shape)
         rows, columns = np.divmod(places, windows.shape[1])
         cut.append(windows[rows, columns].reshape(len(places), math.prod(shape)))
-    return np.concatenate(cut)
+        counts.append(len(places))
+    return np.concatenate(cut), np.repeat(np.arange(len(counts)), counts)
 
 
 def _find_places(mask: Array, shape: tuple[int, int]) -> Array:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 from scipy import fft
 
 from napari_scsc._types import Array
+from napari_scsc.checks import check_float
 from napari_scsc.errors import UserError
 from napari_scsc.noise.correlation import N_LAGS
-from napari_scsc.noise.model import Noise, Rows, rounded_rows
+from napari_scsc.noise.model import Noise, Rows, rounded_rows, rows_of
 
 _MIN_PIXELS = 400  # that say how large the noise is within about 4 %
 _MIN_CORRELATION = 0.05  # of neighbours, from which on noise is not white
@@ -39,6 +41,21 @@ class EmptyNoise:
     lags: Rows = ()
     rows: float = 0.0
     columns: float = 0.0
+
+    def to_json(self) -> dict[str, Any]:
+        """What JSON can hold; ``from_json`` undoes it."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> EmptyNoise:
+        """What ``to_json`` wrote down."""
+        return cls(
+            black=check_float("black", values["black"]),
+            sigma=check_float("sigma", values["sigma"], least=0),
+            lags=rows_of(values["lags"]),
+            rows=check_float("rows", values["rows"], least=0),
+            columns=check_float("columns", values["columns"], least=0),
+        )
 
     def as_noise(self) -> Noise:
         """Noise that is the same at all brightnesses."""

@@ -33,10 +33,12 @@ from napari_scsc.noise.stripes import stripe_level
 
 _ROUNDING_POWER = 1e-10  # of rounding errors, relative to the power of the data
 _MIN_STEPS = 0.6  # between values, that sigma is wide where noise is recorded faithfully
+_MIN_PHOTON_STEPS = 0.3  # the same, that a photon adds
 _MANY_PATCHES, _FEW_PATCHES = 400, 30  # counted without overlaps
 _MIN_FLAT_SHARE, _MIN_FLAT_PATCHES = 0.02, 5  # where noise and texture can be told apart
 _CLIPPED_SHARE_TOLD, _CLIPPED_SHARE_UNSURE = 0.01, 0.1
 _MAX_CONSTANT_SHARE, _MIN_COARSE_SHARE = 0.5, 0.002  # of the patches of an image that was drawn
+_MAX_REPEATED_SHARE = 0.5  # of the patches, that are the same as others: noise never repeats
 _MIN_CORRELATED_SHARE, _MAX_SLOW_GROWTH = 0.09, 2.0  # beyond these it is texture
 _MAX_CORRELATED_VARIANCE = 0.8  # of that of all values: more may be content without any flat part
 _MIN_CORRELATED_PATCHES = 40  # flat ones, that are enough to know how alike neighbours are
@@ -85,6 +87,8 @@ def _judge_patches(values: PlaneValues, patches: CosinePatches, is_alike: bool) 
     flat = find_flat_patches(bands)
     if flat.level < _ROUNDING_POWER or _is_drawn(values, patches, flat):
         return _unknown_noise(remarks.NOISELESS)
+    if patches.repeated > _MAX_REPEATED_SHARE:
+        return _unknown_noise(remarks.REPEATED)
     rows, columns = _find_stripes(values, math.sqrt(flat.level))
     if rows or columns:
         values = values.without_stripes(math.sqrt(flat.level), rows, columns)
@@ -107,6 +111,8 @@ def _judge_patches(values: PlaneValues, patches: CosinePatches, is_alike: bool) 
         if is_texture and not is_alike:
             # Texture everywhere: what neighbours share there is content.
             found, fit, is_blurred, is_streaked = None, white, False, False
+    if _is_below_steps(values, fit):
+        return _unknown_noise(remarks.COARSE)
     said = list(fit.said)
     if found is None and (is_blurred or is_streaked):
         fit = fit.times(spectrum.total)
@@ -115,6 +121,8 @@ def _judge_patches(values: PlaneValues, patches: CosinePatches, is_alike: bool) 
         fit = fit.times(float(found.lags[0, 0]))
         is_known = found.n_flat >= _MIN_CORRELATED_PATCHES and fit.offset < _MAX_CORRELATED_VARIANCE
         said.append(remarks.CORRELATED if is_known else remarks.MAYBE_CORRELATED)
+    if _is_below_steps(values, fit):  # what neighbours share may leave less of it
+        return _unknown_noise(remarks.COARSE)
     if rows or columns:
         said.append(remarks.stripes_remark(rows > 0, columns > 0))
     if patches.independent < _FEW_PATCHES:
@@ -154,6 +162,17 @@ def _is_drawn(values: PlaneValues, patches: CosinePatches, flat: FlatPatches) ->
     # Where noise is recorded, some patches are as flat as it is, or it grows with brightness.
     is_coarse = math.sqrt(flat.level) * values.spread < _MIN_STEPS * values.step
     return is_coarse and flat.share < _MIN_COARSE_SHARE and _fit_variances(patches).gain == 0
+
+
+def _is_below_steps(values: PlaneValues, fit: _VarianceFit) -> bool:
+    """Whether the noise is smaller than the steps between values: it was hardly recorded.
+
+    What looks like noise is then the rounding itself, or a drawing of few levels. Single photons
+    are no less than a step.
+    """
+    sigma = math.sqrt(max(fit.offset, 0.0)) * values.spread
+    is_counted = fit.gain * values.spread > _MIN_PHOTON_STEPS * values.step
+    return sigma < _MIN_STEPS * values.step and not is_counted
 
 
 class _VarianceFit(NamedTuple):
@@ -223,7 +242,7 @@ def _remarks_on_values(values: PlaneValues, sigma: float) -> list[Message]:
     """What quantisation and clipping do to noise of that level."""
     said = []
     if sigma < _MIN_STEPS * values.step:
-        said.append(remarks.COARSE)
+        said.append(remarks.MOSTLY_COARSE)
     if values.clipped > _CLIPPED_SHARE_TOLD:
         said.append(remarks.clipped_remark(values.clipped))
     return said

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 from scipy import fft
 
 from napari_scsc._types import Array
+from napari_scsc.noise import remarks
 from napari_scsc.noise.cosine_patches import FAST, SLOW
 from napari_scsc.noise.model import Noise, Rows, rounded_rows
 
 _MIN_LEVEL_RATIO = 1.4  # of the largest to the least, from which on joint values differ
-_LEAST_LEVEL = 1e-2  # of the mean: joint values without noise are taken to have that much
 _SIDE = 8  # pixels along a side of the blocks in which shared noise is looked for
 _FLAT_SHARES = (0.03, 0.12)  # of the blocks, the flattest
 _MIN_BLOCKS = 24
@@ -22,7 +22,13 @@ _MAX_GROWTH = 1.25  # of the correlation, from the flattest blocks to more: text
 
 
 def differ(own: Sequence[Noise], pooled: Noise) -> bool:
-    """Whether joint values have noise of their own, beside one model for all of them."""
+    """Whether joint values have noise of their own, beside one model for all of them.
+
+    They do where some certainly have none, but not for want of anything to see.
+    """
+    is_clean = [part.sigma == 0 and part.remarks[0] in remarks.CLEAN for part in own]
+    if any(part.sigma > 0 for part in own) and (pooled.sigma == 0 or any(is_clean)):
+        return True
     ratios = [
         part.sigma / expected
         for part in own
@@ -31,12 +37,17 @@ def differ(own: Sequence[Noise], pooled: Noise) -> bool:
     return len(ratios) > 1 and max(ratios) > _MIN_LEVEL_RATIO * min(ratios)
 
 
-def raise_levels(own: Sequence[Noise]) -> Iterator[Noise]:
-    """The noises, with a little for those that are none."""
-    least = _LEAST_LEVEL * float(np.mean([part.sigma for part in own]))
-    for part in own:
-        has_none = part.sigma < least
-        yield replace(part, sigma=least, gain=0.0, offset=least**2) if has_none else part
+def raise_levels(own: Sequence[Noise]) -> list[Noise]:
+    """The noises, those that are none with the mean level of the others.
+
+    With less than that, joint values without noise would alone say which patches are alike.
+    """
+    levels = [part.sigma for part in own if part.sigma > 0]
+    level = sum(levels) / max(1, len(levels))
+    return [
+        part if part.sigma > 0 else replace(part, sigma=level, gain=0.0, offset=level**2)
+        for part in own
+    ]
 
 
 def shared_noise(tiles: Sequence[Array]) -> Rows:

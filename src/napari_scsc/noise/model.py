@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from napari_scsc._types import Array
-from napari_scsc.checks import check_float
+from napari_scsc.checks import check_float, check_int
 from napari_scsc.errors import Message, message_from_json
 
 Rows = tuple[tuple[float, ...], ...]
@@ -57,6 +57,12 @@ class Noise:
         is.
     mean : float
         Mean of the values that were looked at.
+    frame_levels : tuple of float
+        Standard deviation in each frame, or plane, along the first of three shift axes, where they
+        differ.
+    limits : tuple of float
+        Least and largest value, where a few others lie so far beyond that they hide the rest: those
+        are left as they are. Empty if there are none.
     """
 
     sigma: float
@@ -77,6 +83,8 @@ class Noise:
     outliers: float = 0.0
     outlier_limit: float = 0.0
     mean: float = math.nan
+    frame_levels: tuple[float, ...] = ()
+    limits: tuple[float, ...] = ()
 
     @classmethod
     def of_camera(cls, gain: float, black: float = 0.0, read_noise: float = 0.0) -> Noise:
@@ -108,6 +116,11 @@ class Noise:
         return np.maximum(self.gain * np.asarray(values) + self.offset, 0)
 
     @property
+    def levels(self) -> tuple[float, ...]:
+        """Standard deviation for each joint value, sample or frame; empty if they do not differ."""
+        return tuple(part.sigma for part in self.joint or self.samples) or self.frame_levels
+
+    @property
     def black(self) -> float:
         """The value without light: where the variance is 0, unless there is read noise."""
         return -self.offset / self.gain if self.gain > 0 and self.offset < 0 else 0.0
@@ -125,6 +138,10 @@ class Noise:
     def without_correlation(self) -> Noise:
         """The same noise, as if no pixel shared any of it with its neighbours."""
         return replace(self, correlated=False, lags=(), depth=(), rows=0.0, columns=0.0, frames=0.0)
+
+    def without_frame_levels(self) -> Noise:
+        """The same noise, as if all frames had the same."""
+        return replace(self, frame_levels=())
 
     def as_white(self) -> Noise:
         """The same noise, as if no value shared any of it with another."""
@@ -149,6 +166,8 @@ class Noise:
             joint=tuple(part.scaled(width, low) for part in self.joint),
             samples=tuple(part.scaled(width, low) for part in self.samples),
             mean=self.mean * width + low,
+            frame_levels=tuple(level * width for level in self.frame_levels),
+            limits=tuple(limit * width + low for limit in self.limits),
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -167,17 +186,31 @@ class Noise:
             "frames": self.frames,
             "joint": [part.to_json() for part in self.joint],
             "shared": self.shared,
-            "samples": [part.to_json() for part in self.samples],
-            "sample_counts": self.sample_counts,
+            **self._samples_to_json(),
             "outliers": self.outliers,
             "outlier_limit": self.outlier_limit,
             "mean": None if math.isnan(self.mean) else self.mean,
+            "frame_levels": self.frame_levels,
+            "limits": self.limits,
+        }
+
+    def _samples_to_json(self) -> dict[str, Any]:
+        """The noise of samples: each once, however many share it, and which one each has."""
+        known = {id(part): part for part in self.samples}
+        order = {number: place for place, number in enumerate(known)}
+        return {
+            "samples": [part.to_json() for part in known.values()],
+            "sample_numbers": [order[id(part)] for part in self.samples],
+            "sample_counts": self.sample_counts,
         }
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Noise:
         """The noise that ``to_json`` wrote down; version 0.1 wrote less of it."""
         mean = values.get("mean")
+        samples = tuple(map(cls.from_json, values.get("samples", ())))
+        numbers = values.get("sample_numbers", range(len(samples)))
+        numbers = [check_int("sample_numbers", n, 0, len(samples) - 1) for n in numbers]
         return cls(
             sigma=check_float("sigma", values["sigma"], least=0),
             gain=check_float("gain", values["gain"]),
@@ -185,25 +218,33 @@ class Noise:
             correlated=bool(values["correlated"]),
             sure=bool(values["sure"]),
             remarks=tuple(map(message_from_json, values["remarks"])),
-            lags=_rows(values.get("lags", ())),
+            lags=rows_of(values.get("lags", ())),
             depth=tuple(map(float, values.get("depth", ()))),
             rows=check_float("rows", values.get("rows", 0.0), least=0),
             columns=check_float("columns", values.get("columns", 0.0), least=0),
             frames=check_float("frames", values.get("frames", 0.0), least=0),
             joint=tuple(map(cls.from_json, values.get("joint", ()))),
-            shared=_rows(values.get("shared", ())),
-            samples=tuple(map(cls.from_json, values.get("samples", ()))),
+            shared=rows_of(values.get("shared", ())),
+            samples=tuple(samples[n] for n in numbers),
             sample_counts=tuple(map(int, values.get("sample_counts", ()))),
             outliers=check_float("outliers", values.get("outliers", 0.0), least=0),
             outlier_limit=check_float("outlier_limit", values.get("outlier_limit", 0.0), least=0),
             mean=math.nan if mean is None else check_float("mean", mean),
+            frame_levels=_floats_of(values, "frame_levels", above=0),
+            limits=_floats_of(values, "limits"),
         )
 
 
-def _rows(values: Iterable[Iterable[float]]) -> Rows:
+def _floats_of(values: Mapping[str, Any], name: str, **bounds: float) -> tuple[float, ...]:
+    """Numbers that JSON has under a name, if it has any."""
+    return tuple(check_float(name, value, **bounds) for value in values.get(name, ()))
+
+
+def rows_of(values: Iterable[Iterable[float]]) -> Rows:
+    """A matrix as JSON has it, as tuples."""
     return tuple(tuple(map(float, row)) for row in values)
 
 
 def rounded_rows(values: Array) -> Rows:
     """A matrix as JSON has it, with as many digits as mean something."""
-    return _rows(np.round(values, 5).tolist())
+    return rows_of(np.round(values, 5).tolist())

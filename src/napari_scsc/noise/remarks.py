@@ -8,8 +8,8 @@ _MEASURE = "the standard deviation of the noise can be measured in an empty area
 
 CONSTANT = Message("all pixels have the same value: there is nothing to estimate the noise from")
 NOISELESS = Message(
-    "no noise was found: large parts are perfectly even, as in drawn or already smoothed images; "
-    f"if you see noise, {_MEASURE}",
+    "no noise was found: large parts are perfectly even, as in drawn or already smoothed images, "
+    f"so the image is left as it is; if you see noise, {_MEASURE}",
     remedy=Remedy.GIVE_SIGMA,
 )
 TINY = Message(
@@ -53,9 +53,20 @@ MAYBE_PHOTONS = Message(
     "how much; more images of the kind would tell",
     remedy=Remedy.GIVE_SIGMA,
 )
+REPEATED = Message(
+    "no noise was found: the same values repeat to the bit, as in patterns that were drawn, so the "
+    f"image is left as it is; if you see noise, {_MEASURE}",
+    remedy=Remedy.GIVE_SIGMA,
+)
 COARSE = Message(
-    "the noise is smaller than the steps between the values, so it is hardly recorded; the data "
-    "from before they were reduced to so few levels would tell it",
+    "if there is noise, it is smaller than the steps between the values and hardly recorded, so "
+    "the image is left as it is; the data from before they were reduced to so few levels would "
+    "tell it",
+    remedy=Remedy.GIVE_SIGMA,
+)
+MOSTLY_COARSE = Message(
+    "the noise is mostly smaller than the steps between the values, so it is hardly recorded; the "
+    "data from before they were reduced to so few levels would tell it",
     remedy=Remedy.GIVE_SIGMA,
 )
 
@@ -85,10 +96,18 @@ def outliers_remark(share: float, is_sure: bool) -> Message:
     return Message(f"{text}, and are kept", remedy=Remedy.FILL_OUTLIERS)
 
 
+FAR = Message(
+    "a few values lie so far beyond all others that they would hide them: they are left as they "
+    "are, and the noise is that of the rest",
+    remedy=Remedy.FILL_OUTLIERS,
+)
 PATTERNED = Message(
     "pixels have an error of their own that is the same in all frames or planes (a fixed pattern, "
     "as of a camera): it is estimated and taken away"
 )
+CLEAN = (NOISELESS, REPEATED, COARSE)
+"""What is told of an image that was seen well, and has no noise."""
+
 ALIKE = (CORRELATED, MAYBE_CORRELATED)
 CERTAIN = (
     CORRELATED,

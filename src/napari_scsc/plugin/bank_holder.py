@@ -86,11 +86,11 @@ class BankHolder(QObject):
             self._show(bank, [f"bank = {where}"])
             self.told.emit(f"{bank.n_base} filters from {layer.name}")
 
-    def save(self, path: str | Path) -> None:
+    def save(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Write them to a file."""
         if self.bank is None:
             raise UserError("there are no filters yet: learn some first")
-        self.bank.save(path)
+        self.bank.save(path, overwrite=overwrite)
         self.has_unsaved, self.path = False, str(path)
         self.told.emit(f"{self.bank.n_base} filters saved as {Path(path).name}")
 

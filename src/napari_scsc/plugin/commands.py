@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import napari
 from napari.layers import Image, Labels, Shapes
+from qtpy.QtWidgets import QFileDialog
 
 from napari_scsc.plugin import layers
 from napari_scsc.plugin.dock import Dock
+from napari_scsc.plugin.opening import open_path, open_paths
 from napari_scsc.plugin.sections.restore_section import NO_LAYER
 
 
@@ -22,6 +24,19 @@ def inpaint(viewer: napari.Viewer) -> None:
     masks = [x for x in viewer.layers.selection if isinstance(x, Labels | Shapes)]
     dock.missing_layer = masks[0].name if masks else NO_LAYER
     dock.attempt(dock.inpaint)
+
+
+def open_files(viewer: napari.Viewer) -> None:
+    """Ask for files, and open them with what they say of axes, sizes and channels."""
+    paths, _ = QFileDialog.getOpenFileNames(None, "Open files with axes, sizes and channels")
+    open_paths(viewer, paths)
+
+
+def open_folder(viewer: napari.Viewer) -> None:
+    """Ask for a folder of zarr, bands or views, and open it as one image."""
+    path = QFileDialog.getExistingDirectory(None, "Open a folder of zarr, bands or views")
+    if path:
+        open_path(viewer, path)
 
 
 def _dock_on_selection(viewer: napari.Viewer) -> Dock:

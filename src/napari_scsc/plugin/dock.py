@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from napari.layers import Image
 from qtpy.QtCore import QEvent, Qt, QTimer
+from qtpy.QtGui import QFont, QFontMetrics
 from qtpy.QtWidgets import QApplication, QFrame, QScrollArea, QTabWidget, QVBoxLayout, QWidget
 
 from napari_scsc.groups import compiling
@@ -19,15 +20,16 @@ from napari_scsc.plugin.batch.settings import BatchSettings
 from napari_scsc.plugin.controller import Event, State
 from napari_scsc.plugin.dock_display import DockDisplay
 from napari_scsc.plugin.dock_menu import DockMenu
+from napari_scsc.plugin.dock_wiring import DockWiring
 from napari_scsc.plugin.fields import Field, FieldMemory
 from napari_scsc.plugin.focus_frame import FocusFrame
-from napari_scsc.plugin.layers import open_path
+from napari_scsc.plugin.handlers import handler
+from napari_scsc.plugin.opening import FileDrop, open_paths
 from napari_scsc.plugin.part_attribute import PartAttribute
 from napari_scsc.plugin.pixel_explainer import PixelExplainer
-from napari_scsc.plugin.placing import add_beside
 from napari_scsc.plugin.preview_switch import PreviewSwitch
 from napari_scsc.plugin.sections.compare_section import KEY, CompareSection
-from napari_scsc.plugin.sections.form_widgets import Fold, Section, WheelGuard
+from napari_scsc.plugin.sections.form_widgets import Fold, FontFollower, Section, WheelGuard
 from napari_scsc.plugin.sections.learn_section import LearnSection
 from napari_scsc.plugin.sections.restore_section import RestoreSection
 from napari_scsc.plugin.sections.run_section import RunSection
@@ -38,6 +40,12 @@ from napari_scsc.restore import machine_speed
 
 if TYPE_CHECKING:
     import napari
+
+_MIN_WIDTH = 300
+_WIDEST_CHOICE = "balanced · ~12 min"  # of the fields beside their names
+_WIDTH_OF_CHOICES = 1.9  # of the dock, beside that of the widest choice
+# napari's themes leave tabs no room above and below their names.
+_ROOMY_TABS = "QTabBar::tab { padding: 4px 10px; }"
 
 
 class Dock(Section):
@@ -94,7 +102,7 @@ class Dock(Section):
         self.viewer = napari_viewer
         self._make_parts()
         self._lay_out()
-        self._connect()
+        self._wiring = DockWiring(self)
         self._memory = FieldMemory(self)
         self.reset()
         self._memory.bring_back()
@@ -135,7 +143,7 @@ class Dock(Section):
 
     def explain(self, position: Any) -> None:
         """Show which filters made the pixel at that position of the world."""
-        self._explainer.explain(position)
+        self.explainer.explain(position)
 
     def stop(self) -> None:
         """Stop what runs; what was learned or restored so far stays."""
@@ -153,7 +161,7 @@ class Dock(Section):
         while (
             self.busy
             or self.compare_section.busy
-            or self._explainer.running
+            or self.explainer.running
             or self.preview_switch.live.running
             or self.batch_tab.busy
         ):
@@ -163,9 +171,9 @@ class Dock(Section):
             time.sleep(0.005)
         return True
 
-    def save_bank(self, path: str | Path) -> None:
-        """Write the filters to a file."""
-        self.filters.save(path)
+    def save_bank(self, path: str | Path, *, overwrite: bool = False) -> None:
+        """Write the filters to a file, which is not there yet unless ``overwrite`` says so."""
+        self.filters.save(path, overwrite=overwrite)
 
     def load_bank(self, path: str | Path) -> None:
         """Read filters from a file, and restore with them from now on."""
@@ -179,8 +187,8 @@ class Dock(Section):
         self.quality = wishes.quality
         self.plots.rate = wishes.plot_rate
         self.runner.forget()
-        self._explainer.forget()
-        self._explainer.outlines.clear()
+        self.explainer.forget()
+        self.explainer.outlines.clear()
         self.bank = None
         self.display.forget()
         self.restore_section.forget()
@@ -189,7 +197,7 @@ class Dock(Section):
 
     def reset_choices(self, _event: Any = None) -> None:
         """Read the layers again; napari calls it too."""
-        if self._link.attached:
+        if self.link.attached:
             self.source_section.list_layers()
 
     # --- parts ----------------------------------------------------------------------------------
@@ -216,8 +224,8 @@ class Dock(Section):
         self.controller = self.runner.controller
         self.batch_tab = BatchTab(self._read_batch_settings)
         self.preview_switch = PreviewSwitch(self)
-        self._explainer = PixelExplainer(parts, self.runner)
-        self._link = ViewerLink(
+        self.explainer = PixelExplainer(parts, self.runner)
+        self.link = ViewerLink(
             self.viewer,
             KEY,
             added=self.filters.take_from,
@@ -228,6 +236,7 @@ class Dock(Section):
     def _lay_out(self) -> None:
         self.tabs = QTabWidget()
         self.tabs.setDocumentMode(True)
+        self.tabs.setStyleSheet(_ROOMY_TABS)
         self.tabs.addTab(
             _page(
                 self.source_section,
@@ -245,96 +254,62 @@ class Dock(Section):
         outer = QVBoxLayout(self)
         outer.setContentsMargins(0, 0, 0, 0)
         outer.addWidget(self.tabs)
-        self.setMinimumWidth(300)
+        FontFollower(self, lambda font: self.setMinimumWidth(_width_for(font)))
         self.focus_frame = FocusFrame(self)
+        FileDrop(self, lambda paths: self.attempt(lambda: open_paths(self.viewer, paths)))
         self._guard = WheelGuard(self)
         self._guard.guard(self)
-
-    def _connect(self) -> None:
-        sections = (
-            self.source_section,
-            self.learn_section,
-            self.restore_section,
-            self.compare_section,
-            self.run_section,
-            self.batch_tab,
-        )
-        for part in (self, *sections, self.plots, self._explainer):
-            part.failed.connect(self.runner.fail)
-        show_state = self.display.show_state
-        self.filters.changed.connect(show_state)
-        self.filters.told.connect(self.run_section.say)
-        self.compare_section.told.connect(self.preview_switch.tell)
-        self.source_section.changed.connect(self.display.follow_sources)
-        for section in (self.restore_section, self.compare_section):
-            self.source_section.others_changed.connect(section.reset_choices)
-        self.learn_section.wanted.connect(lambda: self.attempt(self._learn_or_stop))
-        self.restore_section.task_changed.connect(show_state)
-        self.restore_section.cost_changed.connect(show_state)
-        self.runner.noise_found.connect(self.display.take_noise)
-        self.batch_tab.open_wanted.connect(
-            lambda *paths: self.attempt(lambda: _open_files(self.viewer, paths))
-        )
-        self.plots.layer_wanted.connect(lambda made: add_beside(self.viewer, made))
-        self.plots.explaining_changed.connect(self._link.listen_to_clicks)
-        self.plots.explaining_changed.connect(self._explainer.outlines.set_seen)
 
     # --- the viewer -----------------------------------------------------------------------------
 
     def _attach(self) -> None:
         """Listen to the viewer."""
-        if self._link.attached:
+        if self.link.attached:
             return
         self.source_section.follow()
-        self._link.attach()
+        self.link.attach()
         for layer in self.viewer.layers:
             if self.bank is None:
                 self.filters.take_from(layer)
-        self.viewer.layers.selection.events.active.connect(self._active_changed)
-        self.viewer.events.theme.connect(self.display.recolour)
-        self.display.recolour()
-        self._link.listen_to_clicks(self.plots.explaining)
-        self._explainer.outlines.set_seen(self.plots.explaining)
+        self._wiring.attach()
 
     def _detach(self) -> None:
-        """The end: stop the jobs, and listen to nothing any more."""
-        if not self._link.attached:
+        """The end: stop the jobs, and listen to nothing any more, whatever fails on the way."""
+        if not self.link.attached:
             return
-        self._link.detach()
-        self.viewer.layers.selection.events.active.disconnect(self._active_changed)
-        self.viewer.events.theme.disconnect(self.display.recolour)
-        self._explainer.outlines.set_seen(False)
-        self.preview = False
-        self.compare_section.close_views()
-        self.preview_switch.live.close()
-        self.batch_tab.stop()
-        self.stop()
-        for timer in self.findChildren(QTimer):
-            timer.stop()
-        self._memory.keep()
-        self.source_section.leave()
-        self.focus_frame.leave()
+        for end in (
+            self.link.detach,
+            lambda: self.explainer.outlines.set_seen(False),
+            lambda: setattr(self, "preview", False),
+            self.compare_section.close_views,
+            self.preview_switch.live.close,
+            self.batch_tab.stop,
+            self.stop,
+            lambda: _stop_timers(self),
+            self._memory.keep,
+            self.source_section.leave,
+            self.focus_frame.leave,
+            self._wiring.detach,  # last: it hears of the layers that were removed before
+        ):
+            self.attempt(end)
 
+    @handler
     def event(self, event: Any) -> bool:
         """Closing a dock only takes its widget out of the window: that is the end of its jobs."""
-        if event.type() == QEvent.Type.ParentChange and hasattr(self, "_link"):
+        if event.type() == QEvent.Type.ParentChange and hasattr(self, "_wiring"):
             (self._detach if self.parent() is None else self._attach)()
         return bool(super().event(event))
 
+    @handler
     def closeEvent(self, event: Any) -> None:
         """The end of its jobs."""
         self._detach()
         super().closeEvent(event)
 
-    def _active_changed(self, event: Any) -> None:
-        """Compare the result that is active in napari."""
-        result = self.runner.result_in(event.value)
-        if result is not None and result.noise is not None and not self.busy:
-            self.compare_section.show_result(result)
-
     # --- what is pressed ------------------------------------------------------------------------
 
-    def _learn_or_stop(self) -> None:
+    def learn_or_stop(self) -> None:
+        """What the button in the tab Filters does."""
         (self.stop if self.controller.state is State.LEARNING else self.learn)()
 
     def _read_batch_settings(self) -> BatchSettings:
@@ -350,10 +325,10 @@ class Dock(Section):
         )
 
 
-def _open_files(viewer: Any, paths: tuple[str, ...]) -> None:
-    """Open a result and its source, the result on top."""
-    for path in reversed(paths):
-        open_path(viewer, path)
+def _width_for(font: QFont) -> int:
+    """How wide a dock has to be in that font."""
+    choice = int(QFontMetrics(font).horizontalAdvance(_WIDEST_CHOICE))
+    return max(_MIN_WIDTH, round(_WIDTH_OF_CHOICES * choice))
 
 
 def _page(*parts: QWidget, grows: bool = False) -> QScrollArea:
@@ -373,6 +348,11 @@ def _page(*parts: QWidget, grows: bool = False) -> QScrollArea:
     area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
     area.setWidget(inside)
     return area
+
+
+def _stop_timers(dock: QWidget) -> None:
+    for timer in dock.findChildren(QTimer):
+        timer.stop()
 
 
 def _get_ready() -> None:

@@ -11,6 +11,7 @@ from napari_scsc.noise.model import Noise
 from napari_scsc.plugin import preferences
 from napari_scsc.plugin.controller import Event, State
 from napari_scsc.plugin.cost import duration, find_cost, in_bytes
+from napari_scsc.plugin.handlers import handler
 from napari_scsc.plugin.requests import RestoreRequest
 from napari_scsc.plugin.sections.form_widgets import set_accent
 from napari_scsc.restore.quality import QUALITIES
@@ -26,7 +27,7 @@ class DockDisplay:
     """
 
     def __init__(self, dock: Any) -> None:
-        self._dock = dock
+        self._dock, self.failed = dock, dock.failed
         self._told_of: tuple[str, ...] = ()  # ids of the layers that messages are about
         self._noises: dict[str, Noise] = {}  # that were found, by the ids of the layers
 
@@ -35,6 +36,7 @@ class DockDisplay:
         self._noises.clear()
         self._dock.restore_section.show_noise(None)
 
+    @handler
     def follow_sources(self) -> None:
         """Be about the layers that are ticked now."""
         dock, ids = self._dock, self._ids
@@ -48,11 +50,13 @@ class DockDisplay:
         dock.compare_section.reset_choices()
         self.show_state()
 
+    @handler
     def take_noise(self, layer_id: str, noise: Noise) -> None:
         """Show the noise of a layer, as long as that is ticked."""
         self._noises[layer_id] = noise
         self._show_noise()
 
+    @handler
     def take_noise_in_view(self, noise: Noise) -> None:
         """The same, found by the preview."""
         if self._ids and not self._dock.busy:

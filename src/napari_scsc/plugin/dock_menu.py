@@ -27,6 +27,7 @@ class DockMenu(TextButton):
     def __init__(self, dock: Any) -> None:
         super().__init__("⋯")
         self._dock = dock
+        self.setStyleSheet("QToolButton::menu-indicator { image: none; }")  # the dots say it
         self.setToolTip("Scripts, files of filters, reset")
         self.setAccessibleName("More")
         self.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
@@ -77,7 +78,7 @@ class DockMenu(TextButton):
     def _save(self) -> None:
         path, _ = QFileDialog.getSaveFileName(self, "Save filters", "filters.scsc", "*.scsc")
         if path:
-            self._dock.save_bank(path)
+            self._dock.save_bank(path, overwrite=True)  # the dialog has asked
 
     def _load(self) -> None:
         path, _ = QFileDialog.getOpenFileName(self, "Load filters", "", "*.scsc")

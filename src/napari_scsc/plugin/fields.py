@@ -7,6 +7,7 @@ from typing import Any
 
 from qtpy.QtCore import QTimer
 
+from napari_scsc.plugin.handlers import handler
 from napari_scsc.plugin.part_attribute import PartAttribute
 from napari_scsc.plugin.preferences import keep_fields, read_fields
 
@@ -65,6 +66,7 @@ class FieldMemory:
         for name, value in self._first_values.items():
             setattr(self._dock, name, value)
 
+    @handler
     def keep(self) -> None:
         """Write the fields as they are."""
         keep_fields({name: getattr(self._dock, name) for name in REMEMBERED})

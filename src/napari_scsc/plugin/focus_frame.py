@@ -8,6 +8,8 @@ from qtpy.QtCore import QEvent, QPoint, QRect, Qt
 from qtpy.QtGui import QColor, QPainter, QPen
 from qtpy.QtWidgets import QApplication, QScrollArea, QWidget
 
+from napari_scsc.plugin.handlers import handler
+
 _WIDTH = 2
 
 
@@ -29,6 +31,7 @@ class FocusFrame(QWidget):
         """Watch nothing any more."""
         self._watch(None)
 
+    @handler
     def _focus_changed(self, _old: Any, new: Any) -> None:
         is_ours = new is not None and self._around.isAncestorOf(new)
         self._watch(new if is_ours and not isinstance(new, QScrollArea) else None)
@@ -43,6 +46,7 @@ class FocusFrame(QWidget):
             widget.installEventFilter(self)
             self._place()
 
+    @handler
     def eventFilter(self, watched: Any, event: Any) -> bool:
         """Follow the widget; one that goes takes the frame along."""
         kind = event.type()

@@ -10,6 +10,8 @@ from napari.layers import Image, Vectors
 
 from napari_scsc._types import Array, Region
 from napari_scsc.plugin import layers
+from napari_scsc.plugin.handlers import handler
+from napari_scsc.plugin.line_layer import lines_around, plane_of
 from napari_scsc.plugin.pixel_mark import PixelMark
 from napari_scsc.restore.personal_dictionary import PersonalDictionary
 
@@ -101,18 +103,20 @@ class GroupOutlines:
         if layer in viewer.layers and layer.name == _NAME:
             viewer.layers.remove(layer)
 
+    @handler
     def _on_removed(self, event: Any) -> None:
         if event.value == self._image:
             self.clear()
         elif event.value == self._layer:
             self._remove()
 
+    @handler
     def _fill(self, _event: Any = None) -> None:
         """Draw the outlines that lie in the plane that is shown."""
         group, image, layer = self._group, self._image, self._layer
         if group is None or image is None or layer is None:
             return
-        shown, plane = _plane_of(self._viewer.dims, image)
+        shown, plane = plane_of(self._viewer.dims, image)
         regions = [
             (region[: image.ndim], _fade(i, group)) for i, region in enumerate(group.members)
         ]
@@ -124,7 +128,7 @@ class GroupOutlines:
             seen.insert(0, (pixel, (*_CHOSEN, 1.0)))
         seen.reverse()  # the most alike over the others
         width = self._line_width(image)
-        lines = [_lines_around(region, shown, plane, width / 2) for region, _ in seen]
+        lines = [lines_around(region, shown, plane, width / 2) for region, _ in seen]
         layer.data = np.concatenate(lines) if lines else np.zeros((0, 2, image.ndim))
         layer.edge_width = width
         if seen:
@@ -145,42 +149,9 @@ def _fade(number: int, group: PersonalDictionary) -> tuple[float, ...]:
     return (*_OTHERS, strongest + (faintest - strongest) * share)
 
 
-def _plane_of(dims: Any, image: Image) -> tuple[tuple[int, int], Array]:
-    """The two axes of the image that are shown, and its pixel at the sliders."""
-    plane = np.round(image.world_to_data(dims.point)[-image.ndim :]).astype(int)
-    first = dims.ndim - image.ndim
-    y, x = (axis - first for axis in dims.displayed[-2:])
-    if min(y, x) < 0:  # the axes of another layer are shown, along which this one has no extent
-        y, x = image.ndim - 2, image.ndim - 1
-    return (y, x), plane
-
-
 def _is_cut(region: Region, shown: tuple[int, int], plane: Array) -> bool:
     """Whether the plane goes through a region."""
     return all(
         axis in shown or part == slice(None) or part.start <= plane[axis] < part.stop
         for axis, part in enumerate(region)
     )
-
-
-def _lines_around(region: Region, shown: tuple[int, int], plane: Array, half_width: float) -> Array:
-    """Start and direction, (4, 2, axes), of the sides of a region in the plane.
-
-    A pixel reaches half a pixel to either side. Lines reach over the corners by half their width.
-    """
-    (top, bottom), (left, right) = (
-        (region[axis].start - 0.5, region[axis].stop - 0.5) for axis in shown
-    )
-    over = half_width
-    sides = (  # y, x, and how far they go along both
-        (top, left - over, 0, right - left + 2 * over),
-        (bottom, left - over, 0, right - left + 2 * over),
-        (top - over, left, bottom - top + 2 * over, 0),
-        (top - over, right, bottom - top + 2 * over, 0),
-    )
-    lines = np.zeros((4, 2, len(plane)))
-    lines[:, 0] = plane
-    for axis, (start, length) in zip(shown, ((0, 2), (1, 3)), strict=True):
-        lines[:, 0, axis] = [side[start] for side in sides]
-        lines[:, 1, axis] = [side[length] for side in sides]
-    return lines

@@ -16,6 +16,7 @@ from napari_scsc.cancellation import Cancellation, Cancelled
 from napari_scsc.model.bank import FilterBank
 from napari_scsc.model.updates import SampleUpdate
 from napari_scsc.plugin.controller import Ending
+from napari_scsc.plugin.handlers import handler
 from napari_scsc.plugin.parts import PartFailed, PartUpdate
 from napari_scsc.run.updates import Finished, FirstLook, NoiseFound, RegionRestored, TileLearned
 
@@ -203,18 +204,22 @@ class Job(QObject):
         """For how long it runs, without the time for which it was held."""
         return time.monotonic() - self._started_at - self.cancellation.paused_seconds
 
+    @handler
     def _report(self, report: Report) -> None:
         if self._outcome is None:
             self.reported.emit(report)
 
+    @handler
     def _end(self, outcome: Outcome) -> None:
         if self._outcome is None:
             self._outcome = outcome
             self.ended.emit(outcome)
 
+    @handler
     def _abort(self) -> None:
         self._end(Outcome(Ending.STOPPED))
 
+    @handler
     def _fail(self, error: Exception) -> None:
         self._end(Outcome(Ending.FAILED, error=error))
 
@@ -262,6 +267,7 @@ class CurrentJob(QObject):
                 self._close_activity()
                 self._is_long = False
 
+    @handler
     def _end(self, outcome: Outcome) -> None:
         job, self.job = self.job, None
         assert job is not None
@@ -270,6 +276,7 @@ class CurrentJob(QObject):
         self.ended.emit(outcome)
         job.deleteLater()
 
+    @handler
     def _report(self, report: Report) -> None:
         job = self.job
         if job is None:
@@ -373,6 +380,7 @@ class Background(QObject):
         self._number += 1
         self._done = self._number
 
+    @handler
     def _returned(self, answer: tuple[int, Any, Exception | None]) -> None:
         number, value, error = answer
         if number != self._number:

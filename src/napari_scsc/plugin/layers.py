@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,6 @@ from napari_scsc._types import Array
 from napari_scsc.data.axes import PRESETS, Axes, propose_axes
 from napari_scsc.data.image import wrap_image
 from napari_scsc.errors import UserError
-from napari_scsc.io.layers import get_reader
 from napari_scsc.model.bank import FilterBank
 
 OURS = "napari_scsc"
@@ -21,6 +21,9 @@ OURS = "napari_scsc"
 
 PREVIEW = "preview"
 """What the metadata of a preview say that it is."""
+
+MAX_COPIED_BYTES = 256_000_000
+"""Of a layer that is copied when its button is pressed: of more, the window would stand still."""
 
 PLACE = ("scale", "translate", "rotate", "shear", "affine", "units", "axis_labels")
 """What says where in the world a layer is."""
@@ -65,6 +68,18 @@ def take_snapshot(layer: Image, axes: Axes) -> Snapshot:
         looks["contrast_limits"] = tuple(layer.contrast_limits)
     path = None if layer.source.path is None else str(layer.source.path)
     return Snapshot(layer.name, str(layer.unique_id), layer.data, axes, looks, path)
+
+
+def keep_values(source: Snapshot) -> Snapshot:
+    """The same with a copy of its values, which nobody can edit while a job reads them.
+
+    What is large, or no array of numpy in memory, is not copied.
+    """
+    level = source.data[0] if isinstance(source.data, Sequence) else source.data
+    is_in_memory = isinstance(level, np.ndarray) and not isinstance(level, np.memmap)
+    if not is_in_memory or level.nbytes > MAX_COPIED_BYTES:
+        return source
+    return replace(source, data=level.copy())
 
 
 def _copied(value: Any) -> Any:
@@ -225,10 +240,3 @@ def _covered(shapes: Shapes, plane: tuple[int, ...]) -> Array:
         if inside.any():
             found |= ndimage.distance_transform_edt(~inside, sampling=sampling) < width / 2
     return found
-
-
-def open_path(viewer: Any, path: str) -> None:
-    """Open a file as layers."""
-    # Ours first: they know the axes. What they do not read is left to napari's choice.
-    is_ours_to_read = get_reader(path) is not None
-    viewer.open(path, plugin="napari-scsc" if is_ours_to_read else "napari")

@@ -16,7 +16,9 @@ from napari_scsc.cancellation import Cancellation
 from napari_scsc.noise.model import Noise
 from napari_scsc.plugin import layers
 from napari_scsc.plugin.controller import Ending
+from napari_scsc.plugin.handlers import handler
 from napari_scsc.plugin.jobs import Job, Outcome, Report
+from napari_scsc.plugin.line_layer import LineLayer, lines_around, plane_of
 from napari_scsc.plugin.parts import Part, run_parts
 from napari_scsc.plugin.preview import is_part_of_view, move_looks, preview_region, read_part
 from napari_scsc.plugin.requests import RestoreRequest
@@ -25,7 +27,6 @@ from napari_scsc.run.updates import Finished, NoiseFound, Updates
 
 _MILLISECONDS_OF_REST = 250  # after the last change of the view or a field
 _FRAME_WIDTH = 3.0  # in pixels of the screen, however large the image is
-_FRAME_COLOUR = (1.0, 0.69, 0.0, 1.0)  # the orange of the plots
 _COLOURS = ("contrast_limits", "colormap", "gamma")
 
 ReadRequest = Callable[[], tuple[Image, RestoreRequest]]
@@ -91,6 +92,7 @@ class _PreviewLayer:
     def __init__(self, viewer: Any) -> None:
         self._viewer = viewer
         self._layer: Image | None = None
+        self._frame = LineLayer(viewer, "preview · frame", _FRAME_WIDTH)
 
     def get(self) -> Image | None:
         """The layer, unless it is gone, or the user has taken it for himself by renaming it."""
@@ -98,7 +100,7 @@ class _PreviewLayer:
         if layer is None or layer not in self._viewer.layers:
             return None
         if layer.name != layer.metadata[layers.OURS]["name"]:
-            layer.bounding_box.visible = False
+            self._frame.remove()
             self._layer = None
         return self._layer
 
@@ -128,6 +130,7 @@ class _PreviewLayer:
             for name in layers.PLACE:
                 if not np.array_equal(getattr(layer, name), part.looks[name]):
                     setattr(layer, name, part.looks[name])
+            self._frame.redraw()
 
     def take_colours(self, source: Image) -> None:
         """Look as the source does."""
@@ -139,6 +142,7 @@ class _PreviewLayer:
     def remove(self) -> None:
         """Remove the layer."""
         layer, self._layer = self.get(), None  # so that it is not taken for the user's wish
+        self._frame.remove()
         if layer is not None:
             self._viewer.layers.remove(layer)
 
@@ -146,12 +150,14 @@ class _PreviewLayer:
         source = replace(part.whole.source, looks=part.looks)
         recipe = {**part.whole.options, "region": [(s.start, s.stop) for s in part.region]}
         made = Image(values, **layers.result_arguments(source, layers.PREVIEW, recipe))
-        frame = made.bounding_box
-        frame.points, frame.line_thickness = False, _FRAME_WIDTH
-        frame.line_color, frame.visible = _FRAME_COLOUR, True
         self._viewer.layers.append(made)
         layers.sign(made)
+        self._frame.show(made, lambda unit: self._lines_around(made, unit))
         return made
+
+    def _lines_around(self, layer: Image, unit: float) -> Array:
+        region = tuple(slice(0, n) for n in layer.data.shape[: layer.ndim])
+        return lines_around(region, *plane_of(self._viewer.dims, layer), _FRAME_WIDTH * unit / 2)
 
 
 class LivePreview(QObject):
@@ -273,19 +279,23 @@ class LivePreview(QObject):
             signal = getattr(events, name)
             (signal.connect if yes else signal.disconnect)(self._on_colours)
 
+    @handler
     def _ask(self, _event: Any = None) -> None:
         """Look again what there is to restore, when the view has come to rest."""
         if self._is_on:
             self._rest.start(_MILLISECONDS_OF_REST)
 
+    @handler
     def _on_data(self, _event: Any = None) -> None:
         self._n_data += 1
         self._ask()
 
+    @handler
     def _on_colours(self, _event: Any = None) -> None:
         if self._source is not None:
             self._shown.take_colours(self._source)
 
+    @handler
     def _on_removed(self, event: Any) -> None:
         if self._shown.is_removal_of(event):
             self.switch(False)  # the user wants it no more
@@ -309,6 +319,7 @@ class LivePreview(QObject):
 
     # --- restoring ------------------------------------------------------------------------------
 
+    @handler
     def _start(self) -> None:
         """Restore what is in view now, unless that is what was restored last."""
         if not self._is_on:
@@ -366,6 +377,7 @@ class LivePreview(QObject):
         if self._job is not None:
             self._job.cancellation.cancel()
 
+    @handler
     def _show_report(self, report: Report) -> None:
         part = self._part
         if not self._is_current or part is None:
@@ -376,6 +388,7 @@ class LivePreview(QObject):
         if report.changed:
             self._shown.show(part)
 
+    @handler
     def _end(self, outcome: Outcome) -> None:
         job, part, was_current = self._job, self._part, self._is_current
         self._job = None

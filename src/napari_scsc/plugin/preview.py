@@ -94,7 +94,9 @@ class _Displayed:
         self._is_flat = dims.ndisplay == 2
         point = np.array(dims.point, float)
         if not self._is_flat:
-            point[list(dims.displayed)] = viewer.scene.camera.center
+            # The camera has three axes, and images in the 3-D view may all have two.
+            displayed = list(dims.displayed)
+            point[displayed] = viewer.scene.camera.center[-len(displayed) :]
         self.centre = np.round(layer.world_to_data(point)[-layer.ndim :]).astype(int)
         self._layer = layer
 

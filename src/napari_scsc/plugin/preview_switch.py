@@ -7,6 +7,7 @@ from typing import Any
 from napari.layers import Image
 from qtpy.QtCore import QObject
 
+from napari_scsc.plugin.handlers import handler
 from napari_scsc.plugin.live_preview import LivePreview
 from napari_scsc.plugin.requests import RestoreRequest
 
@@ -28,7 +29,7 @@ class PreviewSwitch(QObject):
         )
         self.live.failed.connect(dock.runner.fail)
         self.live.noise_found.connect(dock.display.take_noise_in_view)
-        self.live.told.connect(self.tell)
+        self.live.told.connect(self.show_words)
         self.live.switched.connect(self._switched)
         section = dock.restore_section
         section.preview_switched.connect(
@@ -38,13 +39,15 @@ class PreviewSwitch(QObject):
         dock.source_section.changed.connect(self.refresh)
         dock.plots.filters.noise_marked.connect(self.refresh)
         # What is restored as a whole needs no preview.
-        dock.runner.results_changed.connect(lambda: self._switched(False))
+        dock.runner.results_changed.connect(self._results_changed)
 
+    @handler
     def refresh(self) -> None:
         """Follow the fields."""
         self._dock.attempt(self.live.refresh)
 
-    def tell(self, words: str) -> None:
+    @handler
+    def show_words(self, words: str) -> None:
         """Say something about what is in view."""
         self._dock.compare_section.show_preview(self.live.layer)
         if not self._dock.busy:
@@ -54,6 +57,11 @@ class PreviewSwitch(QObject):
         layer, source = self._dock.source_section.first()
         return layer, self._dock.runner.restore_request(layer, source)
 
+    @handler
+    def _results_changed(self) -> None:
+        self._switched(False)
+
+    @handler
     def _switched(self, is_on: bool) -> None:
         self._dock.preview = is_on
         self._dock.compare_section.show_preview(self.live.layer)

@@ -17,7 +17,7 @@ from napari_scsc.errors import UserError
 from napari_scsc.io.filenames import format_shape
 from napari_scsc.learning.api import iter_learn
 from napari_scsc.model.bank import FilterBank
-from napari_scsc.plugin.layers import Snapshot
+from napari_scsc.plugin.layers import Snapshot, keep_values
 from napari_scsc.restore.api import estimate_noise, iter_denoise, iter_inpaint
 from napari_scsc.restore.methods import Task as RestoreTask
 from napari_scsc.run.partial import Output
@@ -124,6 +124,14 @@ class RestoreRequest:
             if isinstance(update, FirstLook | RegionRestored) and isinstance(out, np.ndarray):
                 out[update.region] = update.values
             yield update
+
+
+def keep_request(request: RestoreRequest) -> RestoreRequest:
+    """The same with copies of the layers, as far as these can be copied."""
+    members = tuple(keep_values(member) for member in request.members)
+    # Channels in memory were copied when they were joined.
+    source = request.source if members else keep_values(request.source)
+    return replace(request, source=source, members=members)
 
 
 def join_sources(sources: Sequence[Snapshot]) -> Snapshot:

@@ -11,6 +11,7 @@ from napari_scsc._types import Array
 from napari_scsc.cancellation import Cancellation
 from napari_scsc.errors import Message
 from napari_scsc.model.bank import FilterBank
+from napari_scsc.plugin.command import find_origin
 from napari_scsc.plugin.layers import Snapshot
 from napari_scsc.plugin.preferences import Preferences
 from napari_scsc.plugin.requests import RestoreRequest
@@ -93,11 +94,14 @@ def prepare_part(
 ) -> PreparedPart:
     """A request with the place for its results; ``learned_from`` are ids of layers."""
     out = make_output(request, wishes)
+    origin = find_origin(request, script)
+    if isinstance(out, Output):
+        out = replace(out, origin=origin)
     members = request.members or (request.source,)
     results = []
     for number, member in enumerate(members):
         channel = number if request.members else None
         values = out[number] if request.members and isinstance(out, np.ndarray) else out
-        results.append(ResultLayer(replace(request, source=member), values, script, channel))
+        results.append(ResultLayer(replace(request, source=member), values, origin, channel))
     is_own = all(member.layer_id in learned_from for member in members)
     return PreparedPart(request, out, tuple(results), asks_for_fit=not is_own)

@@ -6,7 +6,7 @@ import itertools
 import os
 import re
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,8 @@ from napari_scsc.plugin.cost import result_bytes
 from napari_scsc.plugin.preferences import Preferences
 from napari_scsc.plugin.requests import RESULT_WORDS, RestoreRequest
 from napari_scsc.restore.bank_fit import BankFit
+from napari_scsc.restore.recipe import Recipe
+from napari_scsc.run.origin import Origin
 from napari_scsc.run.partial import Output
 from napari_scsc.run.updates import Finished
 
@@ -43,8 +45,8 @@ class ResultLayer:
         What is restored, and how. Of channels that are restored together, it is about one of them.
     out : array or Output
         Where the values go.
-    script : str
-        What does the same.
+    origin : Origin
+        Where the image comes from, and the lines that do the same.
     channel : int, optional
         Which of the channels it is that are restored together.
     layer : Image, optional
@@ -57,13 +59,15 @@ class ResultLayer:
         The filters that restored it, once it is done.
     fit : BankFit, optional
         How well filters fit that were not learned from this image.
+    recipe : Recipe, optional
+        How the values came about, once it is done.
     restored : list of Region
         Regions that have their final values.
     """
 
     request: RestoreRequest
     out: Array | Output
-    script: str = ""
+    origin: Origin = field(default_factory=Origin)
     channel: int | None = None
     layer: Image | None = None
     noise: Noise | None = None
@@ -71,6 +75,7 @@ class ResultLayer:
     support: Array | None = None
     bank: FilterBank | None = None
     fit: BankFit | None = None
+    recipe: Recipe | None = None
     restored: list[Region] = field(default_factory=list, repr=False)
 
     def show(self, viewer: Any) -> None:
@@ -87,7 +92,7 @@ class ResultLayer:
         noise = finished.noise
         if noise is not None and noise.joint and self.channel is not None:
             noise = noise.joint[self.channel]
-        self.noise, self.bank = noise, finished.bank
+        self.noise, self.bank, self.recipe = noise, finished.bank, finished.recipe
         self.error, self.support = (
             self._channel_of(finished.error),
             self._channel_of(finished.support),
@@ -158,12 +163,16 @@ class ResultLayer:
         return values[self.channel]
 
     def _arguments(self, bank: FilterBank | None) -> dict[str, Any]:
-        recipe = {
-            "script": self.script,
-            **self.request.options,
-            "version": __version__,
-            "bank": None if bank is None else bank.id,
-        }
+        if self.recipe is not None:
+            origin = replace(self.origin, digest=self.recipe.origin.digest)
+            recipe = replace(self.recipe, origin=origin).to_json()
+        else:  # until it is whole, and if it never is: no recipe that can be followed
+            recipe = {
+                "script": self.origin.script,
+                "options": self.request.options,
+                "version": __version__,
+                "bank": None if bank is None else bank.id,
+            }
         return layers.result_arguments(self.request.source, RESULT_WORDS[self.request.task], recipe)
 
     def _add(self, viewer: Any, values: Any) -> Image:
@@ -203,14 +212,20 @@ def make_output(request: RestoreRequest, wishes: Preferences) -> Array | Output:
     names = (f"{stem}{'' if i == 1 else f'-{i}'}.zarr" for i in itertools.count(1))
     paths = (folder / name for name in names)
     path = next(p for p in paths if not p.exists() and not partial_of(p).exists())
-    return Output(path, *_scale_and_units(request))
+    return Output(path, *_place_of(request))
 
 
-def _scale_and_units(request: RestoreRequest) -> tuple[tuple[float, ...], tuple[str, ...]]:
-    """Size and unit of a pixel along each axis of the data; colours and channels have none."""
-    source = request.source
+def _place_of(
+    request: RestoreRequest,
+) -> tuple[tuple[float, ...], tuple[str, ...], tuple[float, ...]]:
+    """Size and unit of a pixel along each axis of the data, and where the first one lies.
+
+    Colours and channels have none.
+    """
+    looks = request.source.looks
     joined = 1 if request.members else 0
-    colours = len(source.shape) - len(source.looks["scale"]) - joined
-    scale = (*(1.0,) * joined, *map(float, source.looks["scale"]), *(1.0,) * colours)
-    units = (*("pixel",) * joined, *map(str, source.looks["units"]), *("pixel",) * colours)
-    return scale, units
+    colours = len(request.source.shape) - len(looks["scale"]) - joined
+    scale = (*(1.0,) * joined, *map(float, looks["scale"]), *(1.0,) * colours)
+    units = (*("pixel",) * joined, *map(str, looks["units"]), *("pixel",) * colours)
+    translation = (*(0.0,) * joined, *map(float, looks["translate"]), *(0.0,) * colours)
+    return scale, units, translation

@@ -14,6 +14,14 @@ def noisy_tissue() -> list[LayerData]:
     return [_image(samples.noisy_tissue(), "noisy tissue", "image")]
 
 
+def rgb() -> list[LayerData]:
+    """A stained section, (y, x) in colours."""
+    from napari_scsc import samples
+
+    data, arguments, layer_type = _image(samples.rgb(), "stained section", "rgb")
+    return [(data, {**arguments, "rgb": True, "axis_labels": ("y", "x")}, layer_type)]
+
+
 def video() -> list[LayerData]:
     """Moving cells in dim light, (t, y, x)."""
     from napari_scsc import samples
@@ -28,6 +36,19 @@ def stack() -> list[LayerData]:
     data, arguments, kind = _image(samples.stack(), "nuclei", "stack")
     micrometers = {"scale": (0.5, 0.2, 0.2), "units": ("micrometer",) * 3}
     return [(data, {**arguments, **micrometers}, kind)]
+
+
+def time_lapse() -> list[LayerData]:
+    """Cells that creep, in two channels, (t, c, z, y, x), with the size of their voxels."""
+    from napari_scsc import samples
+
+    arguments = {
+        "name": "creeping cells",
+        "axis_labels": ("t", "c", "z", "y", "x"),
+        "scale": (60.0, 1.0, 0.5, 0.2, 0.2),
+        "units": ("second", "pixel", "micrometer", "micrometer", "micrometer"),
+    }
+    return [(samples.time_lapse(), arguments, "image")]
 
 
 def multispectral() -> list[LayerData]:

@@ -5,32 +5,18 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import numpy as np
 
-from napari_scsc.data.axes import PRESETS, Axes
 from napari_scsc.data.image import wrap_image
 from napari_scsc.io.formats import open_file
 from napari_scsc.plugin.layers import Snapshot
 from napari_scsc.plugin.requests import LearnRequest, RestoreRequest
+from napari_scsc.restore import script
 from napari_scsc.restore.methods import METHODS
+from napari_scsc.restore.script import format_arguments
 
-_HOMES = {
-    "napari_scsc": (
-        "Axes",
-        "FilterBank",
-        "denoise",
-        "estimate_noise",
-        "inpaint",
-        "iter_inpaint",
-        "learn",
-    ),
-    "napari_scsc.io.formats": ("open_file",),
-    "napari_scsc.plugin.layers": ("missing_from",),
-}
-"""What a script may have to import, by where it is imported from."""
-
+_HOMES = {"napari_scsc.plugin.layers": ("missing_from",)}
 _HEAD = '# For the console of napari, or a script in which "viewer" has these layers.'
 _MAX_VALUES_COMPARED = 1 << 25
 _LEARNING_OPTIONS = ("sigma", "seed")  # those of a restoration that learning knows too
@@ -41,7 +27,7 @@ def learn_lines(request: LearnRequest) -> list[str]:
     images = ", ".join(f"viewer.layers[{source.name!r}].data" for source in request.sources)
     bank = {} if request.continued is None else {"bank": "bank"}
     axes = request.sources[0].axes
-    return [f"bank = learn({_arguments(f'[{images}]', axes, bank, request.options)})"]
+    return [f"bank = learn({format_arguments(f'[{images}]', axes, bank, request.options)})"]
 
 
 def restore_lines(requests: Sequence[RestoreRequest]) -> list[str]:
@@ -71,7 +57,7 @@ def bank_lines(request: RestoreRequest) -> list[str]:
         method = request.options.get("method")
         if method is not None:
             options["model"] = METHODS[method].model
-        call = f"learn({_arguments('image', request.source.axes, {}, options)})"
+        call = f"learn({format_arguments('image', request.source.axes, {}, options)})"
         return [_image_line(request), f"bank = {call}"]
     return [
         _image_line(request),
@@ -82,16 +68,8 @@ def bank_lines(request: RestoreRequest) -> list[str]:
 
 def make_script(lines: Iterable[str]) -> str:
     """The lines as a script, with the imports that they need."""
-    text = "\n".join(lines)
-    imports = []
-    for module, names in _HOMES.items():
-        used = [name for name in names if re.search(rf"(?<![\w.]){name}\b", text)]
-        if used:
-            imports.append(f"from {module} import {', '.join(used)}")
-    if "np." in text:
-        imports.insert(0, "import numpy as np")
-    head = [_HEAD] if "viewer" in text else []
-    return "\n".join([*head, *imports, "", text, ""])
+    lines = list(lines)
+    return script.make_script(lines, _HEAD if "viewer" in "\n".join(lines) else "", _HOMES)
 
 
 def _image_line(request: RestoreRequest) -> str:
@@ -136,13 +114,7 @@ def _restore_arguments(request: RestoreRequest) -> str:
         options.pop("noise", None)
         layers = f"viewer.layers[{request.empty_layer!r}], viewer.layers[{request.source.name!r}]"
         marked = {"empty": f"missing_from({layers})"}
-        names["noise"] = f"estimate_noise({_arguments('image', request.source.axes, marked, {})})"
-    return _arguments(first, request.source.axes, names, options)
-
-
-def _arguments(first: str, axes: Axes, names: dict[str, str], options: dict[str, Any]) -> str:
-    meaning = f"axes=Axes({axes.kind!r}, {axes.labels!r}, {axes.roles!r})"
-    if PRESETS.get(axes.kind) == axes:
-        meaning = f"kind={axes.kind!r}"
-    given = [f"{name}={value}" for name, value in names.items()]
-    return ", ".join([first, meaning, *given, *(f"{k}={v!r}" for k, v in options.items())])
+        names["noise"] = (
+            f"estimate_noise({format_arguments('image', request.source.axes, marked, {})})"
+        )
+    return format_arguments(first, request.source.axes, names, options)

@@ -36,7 +36,7 @@ def open(  # napari_scsc.open(...) reads as it should
     import napari
     from napari.layers import Layer
 
-    from napari_scsc.plugin.layers import open_path
+    from napari_scsc.plugin.opening import open_path
 
     viewer = viewer or napari.Viewer(show=show)
     for image in images:

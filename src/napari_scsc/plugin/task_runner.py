@@ -18,10 +18,16 @@ from napari_scsc.plugin import preferences
 from napari_scsc.plugin.bank_holder import BankHolder
 from napari_scsc.plugin.controller import Controller, Ending, Request, Task
 from napari_scsc.plugin.cost import check_memory, find_cost
+from napari_scsc.plugin.handlers import handler
 from napari_scsc.plugin.jobs import CurrentJob, Outcome, Report
-from napari_scsc.plugin.layers import Snapshot
+from napari_scsc.plugin.layers import Snapshot, keep_values
 from napari_scsc.plugin.parts import Part, PartFailed, run_parts
-from napari_scsc.plugin.requests import LearnRequest, RestoreRequest, join_sources
+from napari_scsc.plugin.requests import (
+    LearnRequest,
+    RestoreRequest,
+    join_sources,
+    keep_request,
+)
 from napari_scsc.plugin.restored_parts import PreparedPart, prepare_part
 from napari_scsc.plugin.result_layer import ResultLayer
 from napari_scsc.plugin.script import bank_lines, learn_lines, make_script, restore_lines
@@ -111,7 +117,7 @@ class TaskRunner(QObject):
         self._parts = parts
         self.job = CurrentJob(self)
         self.job.reported.connect(self._show_report)
-        self.job.ended.connect(lambda outcome: self.controller.job_ended(outcome.ending, outcome))
+        self.job.ended.connect(self._job_ended)
 
     @property
     def result(self) -> ResultLayer | None:
@@ -137,9 +143,10 @@ class TaskRunner(QObject):
     def restore(self) -> None:
         """Denoise or inpaint every ticked layer, with other filters first if they are wanted.
 
-        The layers and the fields are read now, also if filters have to be learned first.
+        The layers and the fields are read now, also if filters have to be learned first; what is
+        edited in a layer afterwards is not in the result.
         """
-        requests = self.restore_requests()
+        requests = [keep_request(one) for one in self.restore_requests()]
         learning = self._learning_before(requests)
         if learning is None:
             self.controller.ask(Request(Task.RESTORE, lambda: self._make_restoration(requests)))
@@ -183,7 +190,9 @@ class TaskRunner(QObject):
     def _prepare_learning(self) -> PreparedTask:
         parts = self._parts
         return self._make_learning(
-            parts.learn.request(parts.source.snapshots(), parts.filters.bank)
+            parts.learn.request(
+                [keep_values(source) for source in parts.source.snapshots()], parts.filters.bank
+            )
         )
 
     def _make_learning(self, request: LearnRequest) -> PreparedTask:
@@ -254,7 +263,8 @@ class TaskRunner(QObject):
         expected = None
         if work.restored:
             self.results = [result for part in work.restored for result in part.results]
-            self._all_results += self.results
+            shown = [one for one in self._all_results if one.is_shown(parts.viewer)]
+            self._all_results = shown + self.results
             parts.compare.show_result(None)
             expected = sum(part.seconds for part in work.parts)
         parts.filters.name_axes(work.axes)
@@ -283,8 +293,13 @@ class TaskRunner(QObject):
         self._parts.run.say(f"That did not work: {words}")
         show_error(f"napari-scsc: {words}")
 
+    @handler
+    def _job_ended(self, outcome: Outcome) -> None:
+        self.controller.job_ended(outcome.ending, outcome)
+
     # --- showing --------------------------------------------------------------------------------
 
+    @handler
     def _show_report(self, report: Report, seconds_left: float | None) -> None:
         parts, newest, work = self._parts, report.newest, self._running
         assert work is not None

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from napari_scsc.plugin.handlers import handler
+
 
 class ViewerLink:
     """New layers, a key that is held and clicks, told to functions while it is attached.
@@ -57,14 +59,17 @@ class ViewerLink:
         if yes and self.attached:
             callbacks.append(self._on_mouse)
 
+    @handler
     def _on_inserted(self, event: Any) -> None:
         self._added(event.value)
 
+    @handler
     def _on_key(self, _viewer: Any) -> Any:
         self._held(True)
         yield
         self._held(False)
 
+    @handler
     def _on_mouse(self, _viewer: Any, event: Any) -> Any:
         yield
         if event.type != "mouse_move":  # else the button was down to move the view

@@ -1,7 +1,7 @@
 """Before and after: the source on one side of a line that can be dragged, the result on the other.
 
 napari cannot cut a layer off in the 2-D view. So a layer of our own, above all others, shows the
-part of the source that lies before the line; its frame draws the line.
+part of the source that lies before the line, and another draws the line.
 """
 
 from __future__ import annotations
@@ -14,17 +14,19 @@ import numpy as np
 from napari.layers import Image
 from qtpy.QtCore import QObject, QTimer, Signal
 
+from napari_scsc._types import Array
 from napari_scsc.data.foreign_arrays import is_dask, is_xarray
 from napari_scsc.data.image import wrap_image
 from napari_scsc.plugin import layers
+from napari_scsc.plugin.handlers import handler
 from napari_scsc.plugin.layers import Snapshot
+from napari_scsc.plugin.line_layer import LineLayer, plane_of
 from napari_scsc.plugin.original_view import Visibilities
 from napari_scsc.plugin.preview import span_in_view
 
 _MILLISECONDS_BETWEEN_CUTS = 50  # no more of them than the screen can show
 _REACH = 10.0  # pixels of the screen from the line within which a drag moves it
 _LINE_WIDTH = 2.0  # in pixels of the screen
-_LINE_COLOUR = (1.0, 0.69, 0.0, 1.0)  # the orange of the plots
 _LOOKS = (
     "scale",
     "translate",
@@ -76,6 +78,7 @@ class Wipe(QObject):
         self._source: _Source | None = None
         self._result: Image | None = None
         self._layer: Image | None = None
+        self._line = LineLayer(viewer, "wipe · line", _LINE_WIDTH)
         self._axis = -1  # of the source, that the line lies across
         self._cut = 0  # the first pixel behind the line
         self._shown_at = (-1, 0)  # axis and cut that the layer has
@@ -112,10 +115,15 @@ class Wipe(QObject):
             self.switched.emit(False)
             return
         if on:
-            self._begin()
+            try:
+                self._begin()
+            except Exception:
+                self._end()
+                self.switched.emit(False)
+                raise
         else:
             self._end()
-        self.switched.emit(on)
+        self.switched.emit(self.is_on)
 
     @property
     def position(self) -> float:
@@ -162,26 +170,28 @@ class Wipe(QObject):
                 self._visibilities.set(layer, False)
         self._visibilities.set(result, True)
         selected = set(viewer.layers.selection)
-        self._layer = self._make_layer()
-        viewer.layers.append(self._layer)
-        layers.sign(self._layer)
-        viewer.layers.selection = selected
+        made = self._layer = self._make_layer()
         self._connect(True)
         viewer.mouse_drag_callbacks.append(self._on_drag)
+        viewer.layers.append(made)
+        layers.sign(made)
+        self._line.show(made, self._draw_line)
+        viewer.layers.selection = selected
 
     def _end(self) -> None:
         layer = self._layer
         self._layer = None
         self._clock.stop()
         self._connect(False)
-        self._viewer.mouse_drag_callbacks.remove(self._on_drag)
+        if self._on_drag in self._viewer.mouse_drag_callbacks:
+            self._viewer.mouse_drag_callbacks.remove(self._on_drag)
         self._visibilities.restore()
+        self._line.remove()
         if layer is None or layer not in self._viewer.layers:
             return
-        if layer.name == layer.metadata[layers.OURS]["name"]:
+        signed = layer.metadata[layers.OURS].get("name", layer.name)
+        if layer.name == signed:  # who gives it another keeps it
             self._viewer.layers.remove(layer)
-        else:  # who gives it another name keeps it
-            layer.bounding_box.visible = False
 
     def _connect(self, yes: bool) -> None:
         dims = self._viewer.dims.events
@@ -192,11 +202,13 @@ class Wipe(QObject):
         ):
             (signal.connect if yes else signal.disconnect)(slot)
 
+    @handler
     def _on_removed(self, event: Any) -> None:
         source = None if self._source is None else self._source.layer
         if any(event.value == layer for layer in (self._layer, source, self._result)):
             self.switch(False)
 
+    @handler
     def _on_axes(self, _event: Any = None) -> None:
         """Other axes are displayed: the line lies across another one."""
         if self._refusal:
@@ -237,31 +249,41 @@ class Wipe(QObject):
             if not self._clock.isActive():
                 self._draw()
 
+    @handler
     def _draw(self) -> None:
         place = (self._axis, self._cut)
         if self._layer is not None and self._source is not None and self._shown_at != place:
             self._layer.data = self._source.part_before(*place)
             self._shown_at = place
+            self._line.redraw()
             self._clock.start()
+
+    def _draw_line(self, _unit: float) -> Array:
+        assert self._source is not None
+        assert self._layer is not None
+        shown, plane = plane_of(self._viewer.dims, self._layer)
+        along = shown[0] if self._axis == shown[1] else shown[1]
+        line = np.zeros((1, 2, self._layer.ndim))
+        line[0, 0] = plane
+        line[0, 0, self._axis], line[0, 0, along] = self._cut - 0.5, -0.5
+        line[0, 1, along] = self._source.shape[along]
+        return line
 
     def _make_layer(self) -> Image:
         assert self._source is not None
         self._shown_at = (self._axis, self._cut)
         data = self._source.part_before(*self._shown_at)
-        made = Image(
+        return Image(
             data,
             **self._source.looks,
             name=f"{self._source.name} · before",
             multiscale=isinstance(data, list),
             metadata={layers.OURS: {"plot": "before"}},
         )
-        frame = made.bounding_box
-        frame.points, frame.line_thickness = False, _LINE_WIDTH
-        frame.line_color, frame.visible = _LINE_COLOUR, True
-        return made
 
     # --- dragging -------------------------------------------------------------------------------
 
+    @handler
     def _on_drag(self, viewer: Any, event: Any) -> Iterator[None]:
         active = viewer.layers.selection.active
         is_drawing = active is not None and active.mode != "pan_zoom"

@@ -51,6 +51,7 @@ ARGUMENTS = {
 
 REMEDIES = {
     Remedy.CHOOSE_ANOTHER_NAME: "choose another name",
+    Remedy.CHOOSE_ANOTHER_OUTPUT: "choose another name",
     Remedy.CHOOSE_SCSC_MODEL: "choose the model 'convolutional (SCSC)'",
     Remedy.CLUSTER_MEMORY: "close what needs memory, and start it again",
     Remedy.DENOISE_FOR_ERROR: "choose the task Denoise and the method 'scsc'",
@@ -66,8 +67,10 @@ REMEDIES = {
     Remedy.MARK_MISSING: "choose a Labels or Shapes layer as the mask, or if one is chosen, draw "
     "on it; to take noise out of a complete image, choose the task Denoise",
     Remedy.NAME_AXES: "press 'edit' below the image and say what each axis is",
+    Remedy.NAME_INPUT: "open the file that you mean",
     Remedy.NAME_ONE_SAMPLE_AXIS: "set one of them to 'each by itself' or 'joined'",
     Remedy.NAME_OUTPUT: "name a folder for large results in the preferences",
+    Remedy.OVERWRITE: "choose another name",
     Remedy.RESTORE_TOGETHER: "with the kind video or stack it is filled from its neighbours",
     Remedy.RESUME: "remove it, and start again",
     Remedy.RESUME_WITH_SAME_ARGUMENTS: "remove it, and start again",
@@ -118,6 +121,9 @@ def describe_fit(fit: BankFit) -> tuple[str, str]:
     return words, details
 
 
+_FEW_LEVELS = 12  # of channels or frames, that are told one by one
+
+
 def summarize_noise(noise: Noise) -> str:
     """What was found of a noise, in a few words."""
     words = [f"found {noise.sigma:.3g}"]
@@ -125,9 +131,8 @@ def summarize_noise(noise: Noise) -> str:
         words.append("grows with brightness")
     if noise.lags or noise.rows or noise.columns or noise.frames or noise.shared:
         words.append("shared by neighbours" if noise.lags else "with stripes or steps")
-    parts = noise.joint or noise.samples
-    if parts:
-        levels = [part.sigma for part in parts]
+    levels = noise.levels
+    if levels:
         words.append(f"{min(levels):.3g} to {max(levels):.3g}")
     return ", ".join(words) + ("" if noise.sure else "; not sure")
 
@@ -147,9 +152,10 @@ def describe_noise(noise: Noise) -> str:
     words += [f"{level:.3g} shared by {name}" for name, level in shared.items() if level]
     if noise.shared:
         words.append("shared by channels")
-    parts = noise.joint or noise.samples
-    if parts:
-        levels = [part.sigma for part in parts]
-        words.append(f"of each by itself: {min(levels):.3g} to {max(levels):.3g}")
+    levels = noise.levels
+    if levels:
+        few = ", ".join(f"{level:.3g}" for level in levels)
+        ends = f"{min(levels):.3g} to {max(levels):.3g}"
+        words.append(f"of each by itself: {few if len(levels) <= _FEW_LEVELS else ends}")
     sure = "" if noise.sure else " (not sure: type it in if you know it)"
     return ", ".join(words) + sure

@@ -214,6 +214,7 @@ def _start_inpainting(
     cancellation: Cancellation,
 ) -> Updates:
     samples = open_samples(image, missing, options.kind, options.axes)
+    is_masked = samples.image.missing is not None
     if options.saturation is not False:
         level = samples.range.high if options.saturation is True else float(options.saturation)
         if level > samples.range.high and samples.is_known_whole:
@@ -230,7 +231,12 @@ def _start_inpainting(
         )
     _check_no_sample_is_missing(samples)
     return start_restoration(
-        "inpaint", samples, options, is_watched=is_watched, cancellation=cancellation
+        "inpaint",
+        samples,
+        options,
+        is_watched=is_watched,
+        is_masked=is_masked,
+        cancellation=cancellation,
     )
 
 
@@ -270,6 +276,7 @@ _NOT_OF_ENCODING = (
     "quality",
     "method",
     "seed",
+    "rng",
     "out",
     "error",
 )

@@ -17,6 +17,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from napari_scsc._types import Array, Region
 from napari_scsc.cancellation import NEVER, Cancellation
+from napari_scsc.checks import check_seed
 from napari_scsc.data.axes import Axes, resolve
 from napari_scsc.data.image import wrap_image
 from napari_scsc.data.samples import (
@@ -121,7 +122,8 @@ def bank_fit(
     axes: str | Sequence[str] | Axes | None = None,
     sigma: float | None = None,
     noise: Any = "auto",
-    seed: int = 0,
+    seed: int | None = None,
+    rng: Any = None,
     cancellation: Cancellation = NEVER,
 ) -> BankFit:
     """Find out whether a bank fits an image, or its filters had better be learned again.
@@ -138,8 +140,10 @@ def bank_fit(
         The filters, learned from this or from other images.
     kind, axes, sigma, noise
         See ``denoise``.
-    seed : int
-        The same seed looks at the same tiles.
+    seed : int, optional
+        The same seed looks at the same tiles. 0 unless given.
+    rng : int, numpy.random.Generator, SeedSequence or BitGenerator, optional
+        Instead of ``seed``; see ``denoise``.
     cancellation : Cancellation, optional
         Cancels it: it then raises ``Cancelled``.
 
@@ -161,6 +165,7 @@ def bank_fit(
     'fits'
     """
     check_bank_type(bank, is_needed=True)
+    seed = check_seed(seed, rng)
     options = RestoreOptions(kind=kind, axes=axes, bank=bank, sigma=sigma, noise=noise, seed=seed)
     with single_threaded():
         tiles = _Tiles.draw(image, options, cancellation)

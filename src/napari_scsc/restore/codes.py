@@ -329,6 +329,11 @@ class _TileDecoder(TileRestorer):
     memory: int = 0
     bank: FilterBank | None = None
 
+    @property
+    def has_image(self) -> bool:
+        """Codes know all but its values."""
+        return False
+
     def estimates(
         self,
         samples: ImageSamples,

@@ -64,7 +64,7 @@ def prepare(restoration: Restoration) -> Generator[RestoreUpdate, None, Copier]:
     memory = 16 * samples.n_joint * math.prod(size)
     overlap = (0,) * len(size)
     return Copier(restoration.working, size, overlap, memory, maps=restoration.maps)
-    yield  # learns nothing, and so reports nothing
+    yield  # type: ignore[unreachable]  # learns nothing, and so reports nothing
 
 
 def cost(shift: tuple[int, ...], n_joint: int, task: Task, quality: Quality) -> SampleCost:

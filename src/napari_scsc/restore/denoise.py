@@ -21,6 +21,7 @@ from napari_scsc.model.basis import Basis
 from napari_scsc.model.general_banks import general_bank_for
 from napari_scsc.model.threads import single_threaded
 from napari_scsc.noise.working import WorkingValues
+from napari_scsc.restore.joint_scenes import JointScenes, SceneBases
 from napari_scsc.restore.passes import passes_for, tile_memory, tile_shape
 from napari_scsc.restore.quality import LEVELS, Quality
 from napari_scsc.restore.restoration import FindBank, Restoration
@@ -33,15 +34,19 @@ _MAX_LOOK_VALUES = 1 << 22  # of an image for which a first look takes no time
 def prepare(restoration: Restoration) -> Generator[RestoreUpdate, None, TileDenoiser]:
     """Find the filters, and what suits them and the image."""
     options = restoration.options
+    scenes = None
+    if restoration.noise.joint and not options.noise_filters:
+        scenes = JointScenes.find(restoration.samples, restoration.working, restoration.sigma)
+    wanted = scenes.patch_shape(restoration.samples.shift) if scenes else None
 
     def learn() -> FindBank:
         if restoration.is_watched and restoration.folder is None and not restoration.is_lazy:
             yield from _look_first(restoration)
-        return (yield from restoration.learn_bank())
+        return (yield from restoration.learn_bank(None, wanted))
 
     bank = yield from restoration.find_bank(learn)
     restorer = TileDenoiser.of(
-        restoration.find_span(bank, lambda shape: restoration.learn_bank(None, shape)),
+        restoration.find_span(bank, lambda shape: restoration.learn_bank(None, shape or wanted)),
         restoration.samples,
         restoration.working,
         restoration.sigma,
@@ -51,6 +56,8 @@ def prepare(restoration: Restoration) -> Generator[RestoreUpdate, None, TileDeno
     if options.noise_filters:
         noise = _noise_filters(bank, options.noise_filters)
         restorer = replace(restorer, basis=restorer.basis.without(noise))
+    if scenes:
+        restorer = replace(restorer, scenes=scenes.bases(restorer.bank))
     return replace(restorer, bank=bank, maps=restoration.maps)
 
 
@@ -82,7 +89,7 @@ def _look_first(restoration: Restoration) -> Iterator[FirstLook]:
     basis = Basis.of(bank)
     whole = tuple(slice(0, n) for n in samples.shift)
     for index in samples.indices():
-        working = restoration.working.at(index)
+        working = restoration.working.at(index, whole)
         mixed = basis.project(working.whiten(_read(samples, working, index, whole)))
         with single_threaded():
             estimate = denoise_patches(mixed, basis, restoration.sigma, restoration.cancellation)
@@ -117,6 +124,7 @@ class TileDenoiser(TileRestorer):
     passes: Passes
     sigma: float
     maps: tuple[MapName, ...] = ()
+    scenes: SceneBases = ()
 
     @classmethod
     def of(
@@ -146,7 +154,7 @@ class TileDenoiser(TileRestorer):
         cancellation: Cancellation = NEVER,
     ) -> Iterator[tuple[float, Array]]:
         """The estimate after each pass, the last one with its maps."""
-        working = self.working.at(index)
+        working = self.working.at(index, part)
         work = _read(samples, working, index, part)
         yield from self.denoise_values(work, working, executor, cancellation)
 
@@ -158,16 +166,36 @@ class TileDenoiser(TileRestorer):
         cancellation: Cancellation,
     ) -> Iterator[tuple[float, Array]]:
         """The same of working values (C, *part), none of which is missing."""
-        mixed = self.basis.project(working.whiten(work))
-        denoiser = GroupDenoiser(self.basis, self.passes, executor, cancellation)
-        for number, estimate in enumerate(denoiser.estimates(mixed, self.sigma), 1):
-            values = working.colour(self.basis.back(estimate.values))
+        white = working.whiten(work)
+        scenes = self.scenes or ((tuple(range(len(white))), self.basis),)
+        passes = [
+            GroupDenoiser(basis, self.passes, executor, cancellation).estimates(
+                basis.project(white[list(chosen)]), self.sigma
+            )
+            for chosen, basis in scenes
+        ]
+        for number, estimates in enumerate(zip(*passes, strict=True), 1):
+            pairs = list(zip(estimates, scenes, strict=True))
+            values = np.empty_like(white)
+            for estimate, (chosen, basis) in pairs:
+                values[list(chosen)] = basis.back(estimate.values)
             is_last = number == self.passes.n_passes
-            maps = [self._map(n, estimate, working) for n in self.maps] if is_last else []
-            yield number / self.passes.n_passes, np.concatenate([values, *maps]) if maps else values
+            maps = [self._map(n, pairs, working) for n in self.maps] if is_last else []
+            yield (
+                number / self.passes.n_passes,
+                np.concatenate([working.colour(values), *maps]),
+            )
 
-    def _map(self, name: MapName, estimate: GroupEstimate, working: WorkingValues) -> Array:
-        if name == "error":
-            return working.colour_error(self.basis.error_back(estimate.error))
-        n_joint = self.basis.mixtures.shape[1]
-        return np.broadcast_to(estimate.support, (n_joint, *estimate.support.shape))
+    def _map(
+        self,
+        name: MapName,
+        pairs: list[tuple[GroupEstimate, tuple[tuple[int, ...], Basis]]],
+        working: WorkingValues,
+    ) -> Array:
+        """A map of all joint values, of the estimates of each scene."""
+        shape = pairs[0][0].support.shape
+        found = np.empty((sum(len(chosen) for _, (chosen, _) in pairs), *shape), np.float32)
+        for estimate, (chosen, basis) in pairs:
+            is_error = name == "error"
+            found[list(chosen)] = basis.error_back(estimate.error) if is_error else estimate.support
+        return working.colour_error(found) if name == "error" else found

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import os
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from napari_scsc.cancellation import Cancellation
+from napari_scsc.data.fingerprint import digest, has_digest, image_changed
 from napari_scsc.data.samples import ImageSamples, check_bank
 from napari_scsc.errors import UserError
 from napari_scsc.model.bank import FilterBank
@@ -22,7 +23,9 @@ from napari_scsc.restore.paper import TileCoder, code_price
 from napari_scsc.restore.restoration import fingerprint_restoration
 from napari_scsc.run.block_grid import BlockGrid, TileBlock
 from napari_scsc.run.blocks import BlockRun, fill_store
+from napari_scsc.run.executors import has_other_processes
 from napari_scsc.run.partial import Output, PartialFolder
+from napari_scsc.run.proof import Proof
 from napari_scsc.run.updates import Finished, NoiseFound, Updates, hold_to_one_thread
 
 
@@ -36,17 +39,20 @@ def start_encoding(
     """Check that all fits together, and begin; wrong arguments raise here."""
     check_sigma(options.sigma, samples)
     check_bank(bank, samples)
+    options.check_out(samples)
     assert options.output is not None
+    find_digest = cache(lambda: digest(samples))
     folder = PartialFolder(
         options.output,
         lambda: {
-            **fingerprint_restoration("encode", samples, options),
+            **fingerprint_restoration("encode", samples, options, find_digest()),
             "beta": beta,
             "start": _digest_start(bank),
         },
         options.resume,
     )
-    return hold_to_one_thread(_encode(samples, bank, beta, options, folder, cancellation))
+    updates = _encode(samples, bank, beta, options, folder, find_digest(), cancellation)
+    return hold_to_one_thread(folder.hold_during(updates))
 
 
 def check_output(out: Any) -> Output:
@@ -74,12 +80,14 @@ def _encode(
     beta: float | None,
     options: RestoreOptions,
     folder: PartialFolder,
+    known: str,
     cancellation: Cancellation,
 ) -> Updates:
-    folder.begin()
     noise = folder.noise(partial(find_noise, samples, options.noise_wish))
     if not samples.is_complete:
         noise = noise.as_white()
+    if not samples.has_same_range():
+        raise image_changed(folder.folder)
     yield NoiseFound(noise)
     working = WorkingValues(samples, noise)
     price = code_price(bank, "sample", working.sigma, beta)
@@ -103,8 +111,17 @@ def _encode(
     )
     if not codes.path.exists():
         codes.create()
-    run = BlockRun(samples, coder, BlockGrid.of(samples, coder), folder.folder, codes.store)
+    run = BlockRun(
+        samples,
+        coder,
+        BlockGrid.of(samples, coder),
+        folder.folder.absolute(),
+        codes.store,
+        proof=Proof.of(samples) if has_other_processes() else None,
+    )
     yield from fill_store(run, _encode_block, options.tiles_at_a_time(coder.memory), cancellation)
+    if not has_digest(samples, known):  # of what the noise was found in
+        raise image_changed(folder.folder)
     folder.publish(codes.path)
     yield Finished(open_codes(folder.path), noise, bank, noise.remarks)
 

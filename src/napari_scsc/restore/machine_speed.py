@@ -7,6 +7,7 @@ written is done without.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import statistics
 import threading
@@ -16,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from napari_scsc.cache import cache_folder
+from napari_scsc.cache import cache_folder, make_cache_folder
 from napari_scsc.data.axes import Axes
 from napari_scsc.groups import compiling
 from napari_scsc.groups.denoiser import GroupDenoiser
@@ -27,6 +28,7 @@ from napari_scsc.restore.methods import Task
 from napari_scsc.restore.passes import passes_for
 from napari_scsc.restore.quality import Quality
 
+_FILE = "speed.json"
 _MACHINE = "machine"  # the entry of all jobs
 _REFERENCE_SECONDS = 0.050  # that the short run takes on that machine
 _SHORT_RUN_SIDE, _SHORT_RUNS = 192, 3
@@ -111,13 +113,9 @@ def _checked(found: Any) -> dict[str, float]:
 def _save(factors: dict[str, float]) -> None:
     global _factors
     _factors = factors
-    try:
-        file = _file()
-        file.parent.mkdir(parents=True, exist_ok=True)
-        write_json(file, factors)
-    except (OSError, RuntimeError):
-        pass  # known in this process only
+    with contextlib.suppress(OSError, RuntimeError):  # it is then known in this process only
+        write_json(make_cache_folder() / _FILE, factors)
 
 
 def _file() -> Path:
-    return cache_folder() / "speed.json"
+    return cache_folder() / _FILE

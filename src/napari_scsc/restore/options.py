@@ -5,14 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypedDict
 
 import numpy as np
 
-from napari_scsc.checks import check_choice, check_float, check_int
+from napari_scsc.checks import check_choice, check_float, check_int, check_seed
 from napari_scsc.choices import NOISE_WISHES, OUTLIER_WISHES
 from napari_scsc.data.axes import Axes
 from napari_scsc.data.samples import ImageSamples
+from napari_scsc.data.storage import is_within_storage, shares_storage
 from napari_scsc.errors import Remedy, UserError, UserTypeError
 from napari_scsc.model.bank import FilterBank
 from napari_scsc.noise.empty import EmptyNoise, measure_dark
@@ -23,6 +25,8 @@ from napari_scsc.restore.quality import QUALITIES, Quality
 from napari_scsc.run.partial import Output
 
 MIN_MEMORY = 10**8  # bytes
+MAX_STRENGTH = 1e6  # beyond, products of levels leave the floats
+_MOST_MEMORY = 1 << 62
 _TILE_SHARE = 0.7  # of the memory is for tiles: what is around them needs some too
 _TILES_IN_MEMORY = 4  # fit into it, however little it is: as many cores have work
 
@@ -42,6 +46,7 @@ class RestoreKeywords(TypedDict, total=False):
     quality: Quality
     method: str
     seed: int
+    rng: Any
     n_jobs: int | None
     out: Any
     error: bool
@@ -95,16 +100,20 @@ class RestoreOptions:
     method : {"scsc", "scsc-paper", "ocsc-paper"}
         "scsc" groups similar patches, each group with weights of its own. The others are the
         inference of the paper, and of its predecessor, for comparison.
-    seed : int
-        The same seed gives the same result.
+    seed : int, optional
+        The same seed gives the same result. 0 unless given.
+    rng : int, numpy.random.Generator, SeedSequence or BitGenerator, optional
+        Instead of ``seed``, as in SciPy: a number is the seed, anything else draws one. Unlike
+        there, None is the seed 0.
     n_jobs : int, optional
         Threads; all cores unless given. The result does not depend on it.
     out : path, Output or array, optional
         Where the result goes. A path that ends in .zarr, .ome.zarr, .tif or .npy: it is computed
         block by block in bounded memory, by whatever scheduler dask has, and the file appears
         when it is whole; returned is a lazy array of it. An array of the shape and type of the
-        image (numpy, zarr): it is filled, and returned. Without it, the result is like the image:
-        of a dask array, a lazy dask array, for which only noise and filters were found.
+        image (numpy, zarr) that shares no values with it: it is filled, and returned. Without it,
+        the result is like the image: of a dask array, a lazy dask array, for which only noise and
+        filters were found.
     error : bool
         Also find the standard error of each value, in the units of the image: ``denoise`` then
         returns the pair (result, error). Beside a result that goes to a file ``cells.zarr`` it goes
@@ -126,7 +135,8 @@ class RestoreOptions:
     strength: float = 1.0
     quality: Quality = "balanced"
     method: str = "scsc"
-    seed: int = 0
+    seed: int = None  # type: ignore[assignment]  # once checked, a number
+    rng: Any = None
     n_jobs: int | None = None
     out: Any = None
     error: bool = False
@@ -139,8 +149,9 @@ class RestoreOptions:
         check_choice("outliers", self.outliers, OUTLIER_WISHES)
         check_choice("method", self.method, tuple(METHODS))
         values: dict[str, Any] = {
-            "strength": check_float("strength", self.strength, above=0),
-            "seed": check_int("seed", self.seed, 0),
+            "strength": _check_strength(self.strength),
+            "seed": check_seed(self.seed, self.rng),
+            "rng": None,  # a generator would draw again for a copy
             "memory": parse_memory(self.memory),
             "resume": bool(self.resume),
             "error": bool(self.error),
@@ -153,6 +164,8 @@ class RestoreOptions:
             values["n_jobs"] = check_int("n_jobs", self.n_jobs, 1)
         if isinstance(self.out, str | os.PathLike):
             values["out"] = Output(self.out)
+        elif not (self.out is None or isinstance(self.out, Output)):
+            _check_can_be_written(self.out)
         for name, value in values.items():
             object.__setattr__(self, name, value)
         if self.resume and self.output is None:
@@ -192,7 +205,7 @@ class RestoreOptions:
         return max(1, min(self.n_threads, int(_TILE_SHARE * memory / tile_memory)))
 
     def check_out(self, samples: ImageSamples) -> None:
-        """Refuse an array that the result does not fit into."""
+        """Refuse an array that the result does not fit into, and one that is read meanwhile."""
         shape, dtype, out = samples.image.shape, samples.image.dtype, self.out
         if hasattr(out, "shape") and (tuple(out.shape) != shape or np.dtype(out.dtype) != dtype):
             raise UserError(
@@ -200,6 +213,16 @@ class RestoreOptions:
                 f"{dtype}",
                 argument="out",
             )
+        sources = samples.image.sources
+        if self.output is not None:
+            path = Path(self.output.path).absolute()
+            is_read = any(is_within_storage(source, path) for source in sources)
+            what = "is the image or the mask that is read, or lies in its folder"
+        else:
+            is_read = out is not None and any(shares_storage(source, out) for source in sources)
+            what = "is the image or the mask that is read, or shares values with it"
+        if is_read:
+            raise UserError(what, argument="out", remedy=Remedy.CHOOSE_ANOTHER_OUTPUT)
 
     def check_error(self, task: str) -> None:
         """Refuse to tell the error of what cannot tell it."""
@@ -230,6 +253,21 @@ class RestoreOptions:
             "bank": None if self.bank is None else self.bank.id,
             "memory": self.tile_memory,
         }
+
+
+def _check_can_be_written(out: Any) -> None:
+    """Refuse what is neither a path nor an array that takes values: before hours of work."""
+    if not all(hasattr(out, name) for name in ("shape", "dtype", "__setitem__")):
+        raise UserTypeError(
+            f"must be a path or an array that can be written to, but is {out!r:.80}",
+            argument="out",
+        )
+    is_fixed = isinstance(out, np.ndarray) and not out.flags.writeable
+    file_mode = getattr(getattr(out, "file", None), "mode", None)  # of HDF5
+    if is_fixed or getattr(out, "read_only", False) is True or file_mode == "r":
+        raise UserError(
+            "can only be read", argument="out", remedy="open it for writing, or copy it"
+        )
 
 
 def _check_noise(sigma: Any, noise: Any) -> dict[str, Any]:
@@ -274,6 +312,13 @@ def check_bank_type(bank: Any, *, is_needed: bool = False) -> None:
         )
 
 
+def _check_strength(strength: Any) -> float:
+    found = check_float("strength", strength, above=0)
+    if found > MAX_STRENGTH:
+        raise UserError(f"must be at most {MAX_STRENGTH:g}, but is {found:g}", argument="strength")
+    return found
+
+
 def parse_memory(memory: Any) -> int | None:
     """A number of bytes, or one with a unit such as "2 GB"."""
     if memory is None:
@@ -282,12 +327,12 @@ def parse_memory(memory: Any) -> int | None:
 
     try:
         found = int(parse_bytes(memory))
-    except (ValueError, TypeError):
-        raise UserError(f'must be like "2 GB", but is {memory!r}', argument="memory") from None
+    except (ValueError, TypeError, AttributeError, OverflowError):
+        raise UserError(f'must be like "2 GB", but is {memory!r:.40}', argument="memory") from None
     if found < MIN_MEMORY:
         least = f"{MIN_MEMORY // 10**6} MB"
         raise UserError(f'must be at least "{least}", not {memory!r}', argument="memory")
-    return found
+    return min(found, _MOST_MEMORY)
 
 
 def count_cores() -> int:

@@ -7,18 +7,20 @@ branch ends in the same place.
 from __future__ import annotations
 
 import math
+import os
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
 
 from napari_scsc.cancellation import Cancellation
-from napari_scsc.data.fingerprint import digest
-from napari_scsc.data.samples import ImageSamples, check_bank
-from napari_scsc.errors import Message
+from napari_scsc.data.fingerprint import digest, file_facts, has_digest, image_changed, is_of_all
+from napari_scsc.data.samples import ImageSamples, check_bank, check_values_lie_together
+from napari_scsc.data.storage import find_unwritten_chunks
+from napari_scsc.errors import Message, Remedy, UserError
 from napari_scsc.groups import group_kernels
 from napari_scsc.io.filenames import path_beside
 from napari_scsc.learning.loop import learn_planned
@@ -27,17 +29,22 @@ from napari_scsc.learning.plan import plan_learning
 from napari_scsc.model.bank import FilterBank
 from napari_scsc.model.threads import ThreadExecutor
 from napari_scsc.noise import outliers
-from napari_scsc.noise.find import find_noise, given_noise, sample_indices
+from napari_scsc.noise.even_frames import with_even_frames
+from napari_scsc.noise.find import find_noise, given_noise
 from napari_scsc.noise.model import Noise
 from napari_scsc.noise.remarks import CERTAIN
+from napari_scsc.noise.unlike import sample_indices
 from napari_scsc.noise.working import WorkingValues, check_sigma
 from napari_scsc.restore import machine_speed
 from napari_scsc.restore.cost import estimate_reference_cost
 from napari_scsc.restore.methods import COPY, METHODS, Method, Task
 from napari_scsc.restore.options import RestoreOptions
+from napari_scsc.restore.recipe import Recipe
 from napari_scsc.run.blending import lazy_results
 from napari_scsc.run.blocks import restore_into_store
+from napari_scsc.run.origin import Origin
 from napari_scsc.run.partial import PartialFolder
+from napari_scsc.run.proof import Proof
 from napari_scsc.run.tile_restorer import (
     MapName,
     TileRestorer,
@@ -60,6 +67,7 @@ _MAX_LEARNED_SAMPLES = 4  # that differ in their noise
 _MIN_PATCHES_PER_VALUE = 16  # of a patch, from which on their moments are better than a bank
 
 FindBank = Generator[RestoreUpdate, None, FilterBank]
+TellRecipe = Callable[[Noise, FilterBank | None], Recipe]
 
 
 @dataclass
@@ -187,6 +195,8 @@ class Restoration:
             chosen = pairs[:: -(-len(pairs) // _MAX_LEARNED_SAMPLES)]
             images = [self.samples.only(index) for index, _ in chosen]
             noises = [noise for _, noise in chosen]
+        even = [with_even_frames(*pair) for pair in zip(images, noises, strict=True)]
+        images, noises = [image for image, _ in even], [noise for _, noise in even]
         plan = plan_learning(images, options, noises=noises, beta=beta)
         executor = ThreadExecutor()
         return learn_planned(plan, executor, None, self.cancellation, share=LEARNING_SHARE)
@@ -208,33 +218,61 @@ def start_restoration(
     options: RestoreOptions,
     *,
     is_watched: bool,
+    is_masked: bool = False,
     cancellation: Cancellation,
 ) -> Updates:
-    """Check that all fits together, and begin; wrong arguments raise here."""
+    """Check that all fits together, and begin; wrong arguments raise here.
+
+    ``is_masked`` says whether the image has a mask, besides what the options say is missing.
+    """
     check_sigma(options.sigma, samples)
     if options.bank is not None:
         check_bank(options.bank, samples)
     options.check_out(samples)
     options.check_error(task)
     folder = None
+    find_digest = cache(lambda: digest(samples))  # may read all of the image
     if options.output is not None:
         from napari_scsc.io import stores  # zarr takes long to load
 
         stores.suffix_of(options.output.path)  # refuses what cannot be written
         folder = PartialFolder(
             options.output,
-            lambda: fingerprint_restoration(task, samples, options),
+            lambda: fingerprint_restoration(task, samples, options, find_digest()),
             options.resume,
             ("error",) if options.error else (),
         )
         _make_store(samples, folder, samples.image.shape)  # refuses axes that it cannot hold
-    return hold_to_one_thread(_restore(task, samples, options, folder, is_watched, cancellation))
+    origin = _find_origin(samples, options)
+
+    def tell_recipe(noise: Noise, bank: FilterBank | None) -> Recipe:
+        known = replace(origin, digest=find_digest())
+        return Recipe.of(task, samples, options, known, is_masked=is_masked, noise=noise, bank=bank)
+
+    updates = _restore(
+        task, samples, options, folder, is_watched, tell_recipe, find_digest, cancellation
+    )
+    return hold_to_one_thread(updates if folder is None else folder.hold_during(updates))
+
+
+def _find_origin(samples: ImageSamples, options: RestoreOptions) -> Origin:
+    """Where the image comes from; refuse one that has other values than it should have."""
+    origin = options.output.origin if options.output is not None else None
+    if origin is None:
+        path = samples.image.path
+        return Origin(path=None if path is None else os.fspath(path))
+    if origin.digest and not has_digest(samples, origin.digest):
+        raise UserError(
+            "the values, or the mask, are not those that the result was made from",
+            remedy=Remedy.NAME_INPUT,
+        )
+    return origin
 
 
 def fingerprint_restoration(
-    task: str, samples: ImageSamples, options: RestoreOptions
+    task: str, samples: ImageSamples, options: RestoreOptions, values: str
 ) -> dict[str, Any]:
-    """All that a result depends on, as JSON has it."""
+    """All that a result depends on, as JSON has it; ``values`` is the digest of the image."""
     axes = samples.axes
     return {
         "task": task,
@@ -242,7 +280,8 @@ def fingerprint_restoration(
         "dtype": str(samples.image.dtype),
         "axes": [axes.kind, axes.labels, axes.roles],
         **options.fingerprint(),
-        "image or mask": digest(samples),
+        "image or mask": values,
+        "file": "" if is_of_all(values) else file_facts(samples.image),
     }
 
 
@@ -252,6 +291,8 @@ def _restore(
     options: RestoreOptions,
     folder: PartialFolder | None,
     is_watched: bool,
+    tell_recipe: TellRecipe,
+    find_digest: Callable[[], str],
     cancellation: Cancellation,
 ) -> Updates:
     def find() -> Noise:
@@ -260,25 +301,37 @@ def _restore(
         if is_kept:
             return given_noise(samples, 0.0)
         found = find_noise(samples, options.noise_wish)
+        if task != "denoise" or options.method != "scsc":
+            found = found.without_frame_levels()  # only groups can go by them
         limits = {"auto": found.outlier_limit, "fill": outliers.LIKELY, "keep": 0.0}
         return replace(found, outlier_limit=limits[options.outliers])
 
     is_timed = group_kernels.is_ready() and not folder
     start, paused = time.perf_counter(), cancellation.paused_seconds
-    if folder:
-        folder.begin()
+    known = ""
+    if not (samples.image.is_lazy and options.out is None):
+        known = find_digest()
+        # The range was found before; of saturated values it is that of an image without them.
+        if not (options.saturation or samples.has_same_range()):
+            raise image_changed(None if folder is None else folder.folder)
     noise = folder.noise(find) if folder else find()
+    if task == "denoise" and noise.sigma == 0:
+        check_values_lie_together(samples.without_cache())
     yield NoiseFound(noise)
     method = METHODS[options.method]
     if task == "denoise" and noise.sigma == 0:
         method = COPY
     # What was found without any doubt is told with the noise, and is nothing to be warned of.
     doubts = [remark for remark in noise.remarks if remark not in CERTAIN]
+    doubts += _find_gaps(samples)
     restoration = Restoration(
         task, samples, options, method, noise, is_watched, cancellation, folder, doubts
     )
     restorer: TileRestorer = yield from method.load(task)(restoration)
-    written = yield from _write_result(restoration, restorer)
+    recipe = None  # a lazy result is not made here, and who waits for the values sees no recipe
+    if folder or (is_watched and not restoration.is_lazy):
+        recipe = tell_recipe(noise, restorer.bank)
+    written = yield from _write_result(restoration, restorer, recipe, known)
     if is_timed and method is not COPY and not restoration.is_lazy:
         seconds = time.perf_counter() - start - (cancellation.paused_seconds - paused)
         _correct_speed(task, samples, options, seconds)
@@ -292,7 +345,20 @@ def _restore(
         tuple(remarks),
         written.maps.get("error"),
         written.maps.get("support"),
+        recipe,
     )
+
+
+def _find_gaps(samples: ImageSamples) -> list[Message]:
+    """What is to be said of chunks of the image that are not there."""
+    found = filter(None, map(find_unwritten_chunks, samples.image.sources))
+    return [
+        Message(
+            f"{gaps.count} of {gaps.total} chunks of the image or its mask are not there, and are "
+            f"taken for the fill value {gaps.fill_value}: they were never written, or are lost"
+        )
+        for gaps in found
+    ]
 
 
 def _correct_speed(
@@ -308,39 +374,49 @@ def _correct_speed(
     )
 
 
-def _write_result(restoration: Restoration, restorer: TileRestorer) -> WritingResult:
+def _write_result(
+    restoration: Restoration, restorer: TileRestorer, recipe: Recipe | None, known: str
+) -> WritingResult:
     """Restore to where the options say: a file, an array, or a dask array for a dask array."""
     samples, options = restoration.samples, restoration.options
     if restoration.folder is not None:
-        return (yield from _write_file(restoration, restorer, restoration.folder))
+        return (yield from _write_file(restoration, restorer, restoration.folder, recipe, known))
     if restoration.is_lazy:
-        result, *maps = map(samples.image.like, lazy_results(samples, restorer))
+        result, *maps = map(samples.image.like, lazy_results(samples, restorer, Proof.of(samples)))
         return WrittenResult(result, maps=dict(zip(restorer.maps, maps, strict=True)))
     with thread_pool(options.n_threads) as executor:
-        return (
-            yield from restore_in_memory(
-                samples,
-                restorer,
-                out=options.out,
-                executor=executor,
-                cancellation=restoration.cancellation,
-            )
+        written = yield from restore_in_memory(
+            samples,
+            restorer,
+            out=options.out,
+            executor=executor,
+            cancellation=restoration.cancellation,
         )
+    if not has_digest(samples, known):  # of what noise and filters were found in
+        raise image_changed()
+    return written
 
 
 def _write_file(
-    restoration: Restoration, restorer: TileRestorer, folder: PartialFolder
+    restoration: Restoration,
+    restorer: TileRestorer,
+    folder: PartialFolder,
+    recipe: Recipe | None,
+    known: str,
 ) -> WritingResult:
     """Fill the file block by block; it appears under its name when it is whole."""
     samples, options = restoration.samples, restoration.options
+    told = {} if recipe is None else recipe.to_json()
     written = yield from restore_into_store(
         samples,
         restorer,
         folder.folder,
-        lambda chunks, name: _make_store(samples, folder, chunks, name),
+        lambda chunks, name: _make_store(samples, folder, chunks, name, told),
         options.tiles_at_a_time(restorer.memory),
         restoration.cancellation,
     )
+    if not has_digest(samples, known):  # of what noise and filters were found in
+        raise image_changed(folder.folder)
     store, maps = written.result, written.maps
     folder.publish(store.path, {name: of_map.path for name, of_map in maps.items()})
     written.result = replace(store, path=folder.path).open()
@@ -354,6 +430,7 @@ def _make_store(
     folder: PartialFolder,
     chunks: tuple[int, ...],
     map_name: MapName | None = None,
+    recipe: Mapping[str, Any] | None = None,
 ) -> Any:
     """The store of the result, or of one of its maps."""
     from napari_scsc.io import stores
@@ -368,5 +445,9 @@ def _make_store(
         labels=samples.axes.labels,
         scale=output.scale,
         units=output.units,
+        translation=output.translation,
+        channels=output.channels,
+        zarr_format=output.zarr_format,
         name=" ".join(filter(None, (folder.path.name.removesuffix(suffix), map_name))),
+        recipe=recipe,
     )

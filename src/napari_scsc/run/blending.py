@@ -13,6 +13,7 @@ from napari_scsc.data.foreign_arrays import in_task
 from napari_scsc.data.samples import ImageSamples
 from napari_scsc.data.tiles import Blend, Tile
 from napari_scsc.run.block_grid import BlockGrid, ResultChunk, TileBlock, image_chunks
+from napari_scsc.run.proof import Proof
 from napari_scsc.run.tile_restorer import TileRestorer
 
 
@@ -22,10 +23,13 @@ def estimate_block(
     block: TileBlock,
     cancellation: Cancellation = NEVER,
 ) -> Array:
-    """The estimate (C, *tile) of a block, in working values, and below it its maps."""
+    """The estimate (C, *tile) of a block, in working values, and below it its maps.
+
+    ``samples`` are for this call alone: other threads have a memory of the last read of their own.
+    """
     with in_task():
         *_, (_, estimate) = restorer.estimates(
-            samples.without_cache(), block.index, block.tile.region, None, cancellation
+            samples, block.index, block.tile.region, None, cancellation
         )
     return np.ascontiguousarray(estimate, np.float32)
 
@@ -61,13 +65,21 @@ def _shift_origin(region: Sequence[slice], origin: Sequence[slice]) -> Region:
     )
 
 
-def lazy_results(samples: ImageSamples, restorer: TileRestorer) -> list[Any]:
-    """The result and each of its maps as dask arrays, of which nothing is computed yet."""
+_Shared = tuple[ImageSamples, TileRestorer, BlockGrid, Proof | None]
+
+
+def lazy_results(
+    samples: ImageSamples, restorer: TileRestorer, proof: Proof | None = None
+) -> list[Any]:
+    """The result and each of its maps as dask arrays, of which nothing is computed yet.
+
+    With a proof, every process that computes some of it has to see the same image.
+    """
     import dask.array
     from dask import delayed
 
     grid = BlockGrid.of(samples, restorer)
-    shared = delayed((samples, restorer, grid), pure=False)
+    shared = delayed((samples, restorer, grid, proof), pure=False)
     estimate, blend = delayed(_lazy_block, pure=False), delayed(_lazy_chunk, pure=False)
     blocks = [estimate(shared, n) for n in range(grid.n_blocks)]
     chunks = image_chunks(samples, grid)
@@ -88,14 +100,15 @@ def lazy_results(samples: ImageSamples, restorer: TileRestorer) -> list[Any]:
     return [dask.array.block(part.tolist()) for part in parts]
 
 
-def _lazy_block(shared: tuple[ImageSamples, TileRestorer, BlockGrid], number: int) -> Array:
-    samples, restorer, grid = shared
-    return estimate_block(samples, restorer, grid.block(number))
+def _lazy_block(shared: _Shared, number: int) -> Array:
+    samples, restorer, grid, proof = shared
+    if proof is not None:
+        with in_task():
+            proof.check(samples)
+    return estimate_block(samples.without_cache(), restorer, grid.block(number))
 
 
-def _lazy_chunk(
-    shared: tuple[ImageSamples, TileRestorer, BlockGrid], number: int, pieces: Sequence[Array]
-) -> list[Array]:
-    samples, restorer, grid = shared
+def _lazy_chunk(shared: _Shared, number: int, pieces: Sequence[Array]) -> list[Array]:
+    samples, restorer, grid, _ = shared
     with in_task():
         return blend_chunk(samples.without_cache(), restorer, grid, grid.chunk_at(number), pieces)

@@ -10,6 +10,7 @@ written: a run that was killed goes on where it was.
 from __future__ import annotations
 
 import os
+import re
 import secrets
 import shutil
 import socket
@@ -25,18 +26,27 @@ from typing import Any
 import numpy as np
 
 from napari_scsc.cancellation import Cancellation, Cancelled
+from napari_scsc.data.fingerprint import digest_tile, image_changed
 from napari_scsc.data.foreign_arrays import in_task
 from napari_scsc.data.samples import ImageSamples
 from napari_scsc.errors import Remedy, RunInterrupted, UserError
-from napari_scsc.io.atomic_files import exclusive_lock, read_json, write_json
+from napari_scsc.io.atomic_files import read_json, write_json
 from napari_scsc.run.blending import blend_chunk, estimate_block
 from napari_scsc.run.block_grid import BlockGrid, TileBlock, image_chunks
 from napari_scsc.run.cancel import SECONDS_BETWEEN_CHECKS, StopFile
-from napari_scsc.run.executors import ClusterExecutor, ClusterFailed, ClusterOutOfMemory
+from napari_scsc.run.executors import (
+    ClusterExecutor,
+    ClusterFailed,
+    ClusterOutOfMemory,
+    has_other_processes,
+)
+from napari_scsc.run.partial import BLOCK_FILE
+from napari_scsc.run.proof import Proof
 from napari_scsc.run.tile_restorer import MapName, TileRestorer, WritingResult, WrittenResult
 from napari_scsc.run.updates import LEARNING_SHARE, BlocksDone
 
 _CHUNKS_PER_GRAPH = 1 << 14
+_RECORD = re.compile(r"^(\d+) ([0-9a-f]*);$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -49,6 +59,12 @@ class BlockRun:
     folder: Path
     store: Any
     map_stores: tuple[Any, ...] = ()
+    proof: Proof | None = None  # where other processes compute
+
+    @property
+    def stores(self) -> tuple[Any, ...]:
+        """The store of the result, and those of its maps."""
+        return (self.store, *self.map_stores)
 
     def block_file(self, number: int) -> Path:
         """Where the estimate of a block lies."""
@@ -58,11 +74,25 @@ class BlockRun:
         """What tells every process to stop."""
         return StopFile(self.folder / "stop")
 
-    def record(self, what: str, number: int) -> None:
-        """Say that a block was made ("blocks"), or a chunk written ("done")."""
+    def record(self, what: str, number: int, digest: str = "") -> None:
+        """Say that a block was made ("blocks"), or a chunk written ("done").
+
+        Before a block is made, "reads" says by a digest of what.
+        """
         log = self.folder / f"{what}-{socket.gethostname()}-{os.getpid()}.txt"
-        with open(log, "a") as stream:
-            stream.write(f"{number}\n")
+        with open(log, "ab", buffering=0) as stream:
+            # Begun on a line of its own: the last one may have been broken off by a full disk.
+            stream.write(f"\n{number} {digest};\n".encode())
+
+    def take_block(self, number: int) -> tuple[ImageSamples, TileBlock]:
+        """A block, and the image to read it from; what is read is recorded."""
+        block = self.grid.block(number)
+        samples = self.samples.without_cache()
+        with in_task():
+            if self.proof is not None:
+                self.proof.check(samples)
+            self.record("reads", number, digest_tile(samples, block.index, block.tile.region))
+        return samples, block
 
 
 class BlockRecords:
@@ -71,24 +101,32 @@ class BlockRecords:
     def __init__(self, run: BlockRun) -> None:
         self._folder = run.folder
         self._read: Counter[Path] = Counter()  # bytes
-        self._found: dict[str, set[int]] = {"blocks": set(), "done": set()}
+        self._found: dict[str, dict[int, set[str]]] = {"blocks": {}, "done": {}, "reads": {}}
 
     def numbers(self, what: str) -> set[int]:
         """Numbers of the blocks that were made, or of the chunks that are written."""
+        return set(self._read_new(what))
+
+    def reads(self) -> dict[int, set[str]]:
+        """Digests of what was read, by the number of the block; of several tries there are more."""
+        return self._read_new("reads")
+
+    def _read_new(self, what: str) -> dict[int, set[str]]:
         found = self._found[what]
         for log in self._folder.glob(f"{what}-*.txt"):
             with open(log, "rb") as stream:
                 stream.seek(self._read[log])
                 text = stream.read()
-            # What has no end of line is being written, or was when its process was killed.
+            # What has no end is being written, or was when its process was killed or its disk full.
             whole = text[: text.rfind(b"\n") + 1]
             self._read[log] += len(whole)
-            found.update(map(int, whole.split()))
+            for number, digest in _RECORD.findall(whole.decode("ascii", "replace")):
+                found.setdefault(int(number), set()).add(digest)
         return found
 
     def steps(self) -> int:
         """How many blocks and chunks were made."""
-        return sum(len(self.numbers(what)) for what in self._found)
+        return sum(len(self.numbers(what)) for what in ("blocks", "done"))
 
 
 def _restore_block(run: BlockRun, number: int) -> int:
@@ -96,8 +134,8 @@ def _restore_block(run: BlockRun, number: int) -> int:
     target = run.block_file(number)
     if target.exists():
         return number
-    block = run.grid.block(number)
-    estimate = estimate_block(run.samples, run.restorer, block, run.cancellation())
+    samples, block = run.take_block(number)
+    estimate = estimate_block(samples, run.restorer, block, run.cancellation())
     target.parent.mkdir(exist_ok=True)
     temporary = target.with_name(f"{target.name}.{secrets.token_hex(4)}")
     with open(temporary, "wb") as stream:
@@ -119,7 +157,7 @@ def _write_chunk(run: BlockRun, number: int, _blocks: Sequence[int]) -> int:
     pieces = [np.load(run.block_file(b), mmap_mode="r") for b in chunk.blocks]
     with in_task():
         parts = blend_chunk(samples, run.restorer, run.grid, chunk, pieces)
-        for store, values in zip((run.store, *run.map_stores), parts, strict=True):
+        for store, values in zip(run.stores, parts, strict=True):
             store.write(samples.region(chunk.index, chunk.part), values)
         n_doubtful = run.restorer.count_doubtful(samples, chunk.index, chunk.part)
     run.record("done", number)
@@ -131,15 +169,21 @@ def _free_block(run: BlockRun, number: int, _chunks: Sequence[Any]) -> None:
     run.block_file(number).unlink(missing_ok=True)
 
 
+def _pack_shard(run: BlockRun, store: int, shard: tuple[int, ...], _chunks: Sequence[Any]) -> None:
+    """All chunks of a shard are written: they become one file."""
+    run.cancellation().check()
+    run.stores[store].pack(shard)
+
+
 Make = Callable[[ImageSamples, Any, TileBlock, Cancellation], Any]
 """Makes something of a block of an image, with the restorer of the run."""
 
 
 def _fill_place(run: BlockRun, make: Make, number: int) -> None:
     """Write what is made of a block to its place in the store."""
-    block = run.grid.block(number)
+    samples, block = run.take_block(number)
     with in_task():
-        made = make(run.samples.without_cache(), run.restorer, block, run.cancellation())
+        made = make(samples, run.restorer, block, run.cancellation())
     run.store.write(number, made)
     run.record("blocks", number)
 
@@ -160,20 +204,29 @@ def restore_into_store(
     grid = BlockGrid.of(samples, restorer)
     chunks = image_chunks(samples, grid)
     maps = {name: make_store(chunks, name) for name in restorer.maps}
-    run = BlockRun(samples, restorer, grid, folder, make_store(chunks, None), tuple(maps.values()))
+    run = BlockRun(
+        samples,
+        restorer,
+        grid,
+        folder.absolute(),  # other processes may work in other folders
+        make_store(chunks, None),
+        tuple(maps.values()),
+        Proof.of(samples) if has_other_processes() else None,
+    )
     written = WrittenResult(run.store, maps=maps)
-    stores = (run.store, *run.map_stores)
-    with _exclusive(run):
+    with _going_on(run):
         if not (folder / "created").exists():
-            for store in stores:
+            for store in run.stores:
                 _remove_path(store.path)  # what a run that was killed had just begun
                 store.create()
             (folder / "created").touch()
+        _check_image(run, cancellation)
         total = grid.n_blocks + grid.n_chunks
         for count in _compute_waves(run, _plan_waves(run), n_jobs, cancellation, written):
             share = LEARNING_SHARE + (1 - LEARNING_SHARE) * count / total
             yield BlocksDone(count, total, share)
-        for store in stores:
+        _check_image(run, cancellation)
+        for store in run.stores:
             store.finish()
     return written
 
@@ -188,23 +241,34 @@ def fill_store(
     """
     from dask import delayed
 
-    with _exclusive(run):
+    with _going_on(run):
         shared, fill = delayed(run, pure=False), delayed(_fill_place, pure=False)
+        _check_image(run, cancellation)
         total, done = run.grid.n_blocks, BlockRecords(run).numbers("blocks")
         numbers = [n for n in range(total) if n not in done]
         waves = ([fill(shared, make, n) for n in wave] for wave in _in_waves(numbers))
         for count in _compute_waves(run, waves, n_jobs, cancellation, WrittenResult(run.store)):
             yield BlocksDone(count, total, count / total)
+        _check_image(run, cancellation)
         run.store.finish()
 
 
 @contextmanager
-def _exclusive(run: BlockRun) -> Iterator[None]:
-    """Have the folder of a run for oneself, and go on with nothing but the same blocks."""
-    with exclusive_lock(run.folder / "lock", f"another run is working on {run.folder}"):
-        _check_same_grid(run)
-        run.cancellation().path.unlink(missing_ok=True)
-        yield
+def _going_on(run: BlockRun) -> Iterator[None]:
+    """Go on in the folder of a run, which nobody else has, with nothing but the same blocks."""
+    _check_same_grid(run)
+    run.cancellation().path.unlink(missing_ok=True)
+    yield
+
+
+def _check_image(run: BlockRun, cancellation: Cancellation) -> None:
+    """Refuse an image that is no longer what was read for the blocks that are finished."""
+    samples = run.samples.without_cache()
+    for number, digests in sorted(BlockRecords(run).reads().items()):
+        cancellation.check()
+        block = run.grid.block(number)
+        if digests != {digest_tile(samples, block.index, block.tile.region)}:
+            raise image_changed(run.folder)
 
 
 def _remove_path(path: Path) -> None:
@@ -278,10 +342,10 @@ def _compute_waves(
 
 
 def _plan_waves(run: BlockRun) -> Iterator[list[Any]]:
-    """Delayed calls: a block each, the chunks that need them, and the end of each block.
+    """Delayed calls: a block each, the chunks that need them, their shards, the end of each block.
 
     In waves, since a graph of all of a very large volume would not fit into the memory. A block at
-    the border of two stays until the later one is done.
+    the border of two stays until the later one is done, and a shard is made in the later one.
     """
     from dask import delayed
 
@@ -289,13 +353,17 @@ def _plan_waves(run: BlockRun) -> Iterator[list[Any]]:
     numbers = [n for n in range(run.grid.n_chunks) if n not in done]
     last = {b: n for n in numbers for b in run.grid.chunk_at(n).blocks}
     for path in (run.folder / "blocks").glob("*.npy*"):
+        if not BLOCK_FILE.fullmatch(path.name):
+            continue  # somebody else's
         name = path.name.removesuffix(".npy")
         if not name.isdigit() or int(name) not in last:
             path.unlink(missing_ok=True)  # of chunks that are written, or half a file
     shared = delayed(run, pure=False)
-    restore, write, free = (
-        delayed(function, pure=False) for function in (_restore_block, _write_chunk, _free_block)
+    restore, write, free, pack = (
+        delayed(function, pure=False)
+        for function in (_restore_block, _write_chunk, _free_block, _pack_shard)
     )
+    shards = _find_shards(run, numbers)
     for wave in _in_waves(numbers):
         covered = {n: run.grid.chunk_at(n).blocks for n in wave}
         blocks = {b: restore(shared, b) for b in sorted(set(chain(*covered.values())))}
@@ -307,7 +375,31 @@ def _plan_waves(run: BlockRun) -> Iterator[list[Any]]:
             for b in needed:
                 if b in users:
                     users[b].append(written[n])
-        yield [*written.values(), *(free(shared, b, chunks) for b, chunks in users.items())]
+        packed = [
+            pack(shared, *place, [written[n] for n in inside if n in written])
+            for place, inside in shards.items()
+            if wave[0] <= inside[-1] <= wave[-1]
+        ]
+        freed = (free(shared, b, chunks) for b, chunks in users.items())
+        yield [*written.values(), *packed, *freed]
+
+
+def _find_shards(
+    run: BlockRun, numbers: Sequence[int]
+) -> dict[tuple[int, tuple[int, ...]], list[int]]:
+    """The shards of each store that hold these chunks, and which of them each holds."""
+    found: dict[tuple[int, tuple[int, ...]], list[int]] = {}
+    for number in numbers:
+        chunk = run.grid.chunk_at(number)
+        region = run.samples.region(chunk.index, chunk.part)
+        whole = tuple(
+            slice(*part.indices(n)) for part, n in zip(region, run.samples.image.shape, strict=True)
+        )
+        for i, store in enumerate(run.stores):
+            shard = store.shard_of(whole)
+            if shard is not None:
+                found.setdefault((i, shard), []).append(number)
+    return found
 
 
 def _in_waves(numbers: list[int]) -> Iterator[list[int]]:

@@ -16,6 +16,7 @@ from napari_scsc._types import Region
 from napari_scsc.cancellation import NEVER, Cancellation
 from napari_scsc.data.foreign_arrays import is_xarray
 from napari_scsc.data.image import ImageArray, read_masked
+from napari_scsc.run.proof import check_environment, find_environment
 
 _CONNECTION_LOST = "the connection to the scheduler of the cluster was lost"
 _MAX_PICKLED_READER_BYTES = 1 << 20  # larger ones hold the data, and are not sent
@@ -29,6 +30,17 @@ class ClusterOutOfMemory(ClusterFailed):
     """Its workers have not enough memory."""
 
 
+def has_other_processes() -> bool:
+    """Whether dask would compute in processes that may see other files, and have other code."""
+    from dask.base import get_scheduler
+
+    if ClusterExecutor.active() is not None:
+        return True
+    from dask import local, threaded
+
+    return get_scheduler() not in (None, threaded.get, local.get_sync)
+
+
 class ClusterExecutor:
     """The workers of a dask.distributed client."""
 
@@ -40,6 +52,7 @@ class ClusterExecutor:
     def __init__(self, client: Any) -> None:
         self.client = client
         self._lock = threading.Lock()
+        self._is_checked = False
 
     @classmethod
     def active(cls) -> ClusterExecutor | None:
@@ -64,11 +77,24 @@ class ClusterExecutor:
         """Futures of the calls; those among the arguments are resolved where they are."""
         import dask
 
+        self._check_workers()
         # A tile of an array that only this process can read comes with the task, as it must: if
         # its worker is lost, another one has it again.
         quiet = {"distributed.admin.large-graph-warning-threshold": "1 GB"}
         with self._explaining_failures(), self._lock, dask.config.set(quiet):
             return list(self.client.map(function, *map(list, columns), pure=False))
+
+    def _check_workers(self) -> None:
+        """Refuse workers that compute with other versions, once."""
+        if self._is_checked:
+            return
+
+        async def ask() -> list[Any]:
+            return list((await self.client.run(find_environment, asynchronous=True)).items())
+
+        for worker, environment in self._await(NEVER, ask):
+            check_environment(environment, find_environment(), worker)
+        self._is_checked = True
 
     def compute(self, tasks: list[Any], cancellation: Cancellation = NEVER) -> list[Any]:
         """The values of dask's delayed calls."""

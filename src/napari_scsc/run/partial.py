@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from napari_scsc.__about__ import __version__
+from napari_scsc.checks import check_choice
+from napari_scsc.choices import ZARR_FORMATS
 from napari_scsc.errors import PathExistsError, Remedy, UserError
-from napari_scsc.io.atomic_files import read_json, write_json
+from napari_scsc.io.atomic_files import exclusive_lock, is_locked, read_json, write_json
+from napari_scsc.io.channels import Channel
 from napari_scsc.io.filenames import partial_of, path_beside, stem_of
 from napari_scsc.model.bank import FilterBank
 from napari_scsc.noise.model import Noise
+from napari_scsc.renaming import rename_exclusively
+from napari_scsc.run.origin import Origin
+from napari_scsc.run.updates import Updates
 
 
 @dataclass(frozen=True)
@@ -30,11 +38,27 @@ class Output:
         Size of a pixel along each axis of the image.
     units : sequence of str, optional
         Units of these sizes.
+    translation : sequence of float, optional
+        Where the first pixel lies along each axis.
+    channels : sequence of Channel, optional
+        Names, colours and windows of the channels.
+    zarr_format : {"0.4", "0.5"}, optional
+        The version of OME-Zarr, and with it of zarr: 2 or 3, which is what there is without it.
+    origin : Origin, optional
+        Which files the image comes from, for the recipe in the result.
     """
 
     path: str | os.PathLike[str]
     scale: tuple[float, ...] | None = None
     units: tuple[str, ...] | None = None
+    translation: tuple[float, ...] | None = None
+    channels: tuple[Channel, ...] = ()
+    zarr_format: str | None = None
+    origin: Origin | None = None
+
+    def __post_init__(self) -> None:
+        if self.zarr_format is not None:
+            check_choice("zarr_format", self.zarr_format, ZARR_FORMATS)
 
 
 class PartialFolder:
@@ -65,32 +89,72 @@ class PartialFolder:
         self.output = output
         self.path = Path(output.path)
         self.folder = partial_of(self.path)
-        if self.path.exists():
-            if resume:  # killed at its very end, when the file was whole
-                shutil.rmtree(self.folder, ignore_errors=True)
-            raise PathExistsError(
-                "is there already", path=self.path, remedy=Remedy.CHOOSE_ANOTHER_NAME
-            )
-        if self.folder.exists() and not resume:
-            raise PathExistsError(
-                "holds a run that broke off", path=self.folder, remedy=Remedy.RESUME
-            )
+        self._resume, self._lock = resume, ExitStack()
+        self._check_name_is_free()
+        if os.path.lexists(self.folder):
+            self._check_can_go_on()
         for name in beside:
-            self._free(name, resume)
-        request = {"version": __version__, **fingerprint()}
+            self._free(name)
+        request = {"version": __version__, "zarr_format": output.zarr_format, **fingerprint()}
         self._request: dict[str, Any] = json.loads(json.dumps(request))
         if self.folder.exists():
             self._check_same_request()
 
     @property
     def _request_file(self) -> Path:
-        return self.folder / "request.json"
+        return self.folder / _REQUEST
 
-    def begin(self) -> None:
-        """Make the folder, if it is not there."""
+    def hold_during(self, updates: Updates) -> Updates:
+        """The same updates, with the folder made and held until they end."""
+        with self._held(), closing(updates):
+            yield from updates
+
+    @contextmanager
+    def _held(self) -> Iterator[None]:
+        """Make the folder, if it is not there, and have it for oneself."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        if not self._request_file.exists():
-            write_json(self._request_file, self._request)
+        with self._lock:
+            self._lock.enter_context(exclusive_lock(self._lock_file, self._is_running))
+            self._check_name_is_free()  # another process may have come to its end meanwhile
+            if not self._request_file.exists():
+                write_json(self._request_file, self._request)
+            elif not self._resume:
+                raise self._broke_off()
+            yield
+
+    @property
+    def _lock_file(self) -> Path:
+        return self.folder / "lock"
+
+    @property
+    def _is_running(self) -> str:
+        return f"another run is working on {self.folder}"
+
+    def _broke_off(self) -> PathExistsError:
+        return PathExistsError("holds a run that broke off", path=self.folder, remedy=Remedy.RESUME)
+
+    def _check_name_is_free(self) -> None:
+        """Refuse the name of a file that is there; end a run that was killed at its very end."""
+        if not os.path.lexists(self.path):
+            return
+        if self._resume and self._was_published("", self.path):
+            self._remove()
+        elif self._resume and self._has_result():
+            raise PathExistsError(
+                f"is there already, and the finished part of another result in {self.folder} stays",
+                path=self.path,
+                remedy="move the file away and resume, or choose another name",
+            )
+        raise PathExistsError("is there already", path=self.path, remedy=Remedy.CHOOSE_ANOTHER_NAME)
+
+    def _has_result(self) -> bool:
+        return self._request_file.exists() and any(self.folder.glob("result.*"))
+
+    def _check_can_go_on(self) -> None:
+        if is_locked(self._lock_file):
+            raise UserError(self._is_running, remedy="wait for it, or stop it")
+        if not self._resume:
+            raise self._broke_off()
 
     def _check_same_request(self) -> None:
         if not self._request_file.exists():
@@ -108,7 +172,9 @@ class PartialFolder:
     def _check_is_ours(self) -> None:
         """It may have been killed between the folder and its first file; else it is not ours."""
         strangers = [
-            p.name for p in self.folder.iterdir() if not p.name.startswith(".request.json")
+            p.name
+            for p in self.folder.iterdir()
+            if not p.name.startswith(".request.json") and (p.name != "lock" or p.stat().st_size)
         ]
         if strangers:
             raise UserError(
@@ -142,18 +208,97 @@ class PartialFolder:
         """Where the result, or one of its maps, is written until it is whole."""
         return self.folder / f"{name or 'result'}{suffix}"
 
-    def _free(self, name: str, resume: bool) -> None:
+    def _free(self, name: str) -> None:
         """Refuse the name of a map that is taken; one of this run, killed at its end, goes back."""
         path = path_beside(self.path, name)
-        if not path.exists():
+        if not os.path.lexists(path):
             return
-        if not (resume and self.folder.exists()):
+        if not (self._resume and self._was_published(name, path)):
             raise PathExistsError("is there already", path=path, remedy=Remedy.CHOOSE_ANOTHER_NAME)
-        os.replace(path, self.path_in_making(name, path.name.removeprefix(f"{stem_of(path)}")))
+        suffix = path.name.removeprefix(stem_of(path))
+        rename_exclusively(path, self.path_in_making(name, suffix))
 
     def publish(self, made: Path, beside: Mapping[str, Path] | None = None) -> None:
-        """Let the result, which is whole, and its maps appear under their names: it comes last."""
-        for name, path in (beside or {}).items():
-            os.replace(path, path_beside(self.path, name))
-        os.replace(made, self.path)
-        shutil.rmtree(self.folder, ignore_errors=True)
+        """Let the result, which is whole, and its maps appear under their names: it comes last.
+
+        What has one of the names by now stays, and so does the result, in its folder.
+        """
+        names = {**{n: (p, path_beside(self.path, n)) for n, p in (beside or {}).items()}}
+        names[""] = (made, self.path)
+        known = {name: _identity(source) for name, (source, _) in names.items()}
+        write_json(self._published_file, known)
+        moved: list[tuple[Path, Path]] = []
+        try:
+            for source, target in names.values():
+                rename_exclusively(source, target)
+                moved.append((source, target))
+        except OSError as error:
+            for source, target in reversed(moved):
+                rename_exclusively(target, source)
+            if not isinstance(error, FileExistsError):
+                raise
+            raise PathExistsError(
+                f"appeared while the result was made, which is finished and kept in {self.folder}",
+                path=target,
+                remedy="move it away, and resume",
+            ) from None
+        self._lock.close()
+        self._remove()
+
+    @property
+    def _published_file(self) -> Path:
+        return self.folder / _PUBLISHED
+
+    def _was_published(self, name: str, path: Path) -> bool:
+        """Whether what is at a path is what a run that was killed had made."""
+        return _was_published(self.folder, name, path)
+
+    def _remove(self) -> None:
+        _remove_run(self.folder)
+
+
+def clear_finished(result: Path) -> None:
+    """Remove the folder of a run that was killed when its result had just got its name."""
+    folder = partial_of(result)
+    if _was_published(folder, "", result) and not is_locked(folder / "lock"):
+        _remove_run(folder)
+
+
+def _was_published(folder: Path, name: str, path: Path) -> bool:
+    if not (folder / _PUBLISHED).exists():
+        return False
+    return bool(read_json(folder / _PUBLISHED).get(name) == _identity(path))
+
+
+def _remove_run(folder: Path) -> None:
+    """Remove what a run writes, by its names; the folder stays if it holds anything else."""
+    with suppress(OSError):
+        for path in (folder / "blocks").glob("*"):
+            if BLOCK_FILE.fullmatch(path.name):
+                path.unlink()
+        if (folder / "blocks").exists():
+            (folder / "blocks").rmdir()
+    with suppress(OSError):
+        for path in sorted(folder.iterdir(), key=lambda path: path.name == _PUBLISHED):
+            if _BEGUN_STORES.fullmatch(path.name) and path.is_dir():
+                shutil.rmtree(path)
+            elif (_FILES_OF_A_RUN.fullmatch(path.name) or _BEGUN_STORES.fullmatch(path.name)) and (
+                not path.is_dir()
+            ):
+                path.unlink()
+        folder.rmdir()
+
+
+_REQUEST, _PUBLISHED = "request.json", "published.json"
+BLOCK_FILE = re.compile(r"\d+\.npy(\.[0-9a-f]{8})?")
+_BEGUN_STORES = re.compile(r"\.(result|error)\.[a-z.]+\.[0-9a-f]{8}")  # when a run was killed
+_FILES_OF_A_RUN = re.compile(
+    r"(\.?(request|noise|grid|published)\.json|\.?(bank|span|second)\.scsc)(\.[0-9a-f]{8})?"
+    r"|lock|stop|created|(blocks|done|reads)-.*-\d+\.txt"
+)
+
+
+def _identity(path: Path) -> list[int]:
+    """What tells a file or folder from another of its name."""
+    facts = os.lstat(path)
+    return [facts.st_dev, facts.st_ino]

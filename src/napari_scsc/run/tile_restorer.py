@@ -13,6 +13,7 @@ import numpy as np
 
 from napari_scsc._types import Array, Region
 from napari_scsc.cancellation import NEVER, Cancellation
+from napari_scsc.data.fingerprint import digest_tile, image_changed
 from napari_scsc.data.samples import ImageSamples
 from napari_scsc.data.tiles import Blend, Tile, cut
 from napari_scsc.errors import Message
@@ -61,7 +62,11 @@ class TileRestorer(ABC):
         self, samples: ImageSamples, index: tuple[int, ...], part: Region, work: Array
     ) -> Array:
         """Working values (C, *part) of the blended result as the image has them."""
-        values = self.working.at(index).from_work(work, samples.image.dtype)
+        working = self.working.at(index, part)
+        values = working.from_work(work, samples.image.dtype)
+        if working.keeps_values and self.has_image:
+            missing = samples.missing(index, part)
+            values = working.put_back(values, samples.read(index, part), missing)
         if self.keeps_known:
             values = np.where(samples.missing(index, part), values, samples.read(index, part))
         return samples.as_image(values)
@@ -71,7 +76,7 @@ class TileRestorer(ABC):
     ) -> list[Array]:
         """The blended result as the image has it, and each of its maps in the same way."""
         values, *maps = np.split(work, 1 + len(self.maps))
-        working = self.working.at(index)
+        working = self.working.at(index, part)
         return [
             self.to_image(samples, index, part, values),
             *(
@@ -81,6 +86,11 @@ class TileRestorer(ABC):
                 for name, found in zip(self.maps, maps, strict=True)
             ),
         ]
+
+    @property
+    def has_image(self) -> bool:
+        """Whether the values of the image are at hand, of which some may stay as they are."""
+        return True
 
     @property
     def keeps_known(self) -> bool:
@@ -138,12 +148,14 @@ def restore_in_memory(
     total = len(indices) * len(tiles)
     whole = tuple(slice(0, n) for n in samples.shift)
     n_doubtful = 0
+    read: dict[tuple[tuple[int, ...], int], str] = {}
     for sample, index in enumerate(indices):
         blend = Blend((n_rows, *samples.shift))
         for position, tile in enumerate(tiles):
             number = sample * len(tiles) + position
             region = samples.region(index, tile.region)
             estimate, done = None, 0.0
+            read[index, position] = digest_tile(samples, index, tile.region)
             for share, estimate in restorer.estimates(
                 samples, index, tile.region, executor, cancellation
             ):
@@ -160,6 +172,11 @@ def restore_in_memory(
                 maps[name][region] = of_map
             yield RegionRestored(region, values, number + 1, total, done)
         n_doubtful += restorer.count_doubtful(samples, index, whole)
+    fresh = samples.without_cache()
+    for (index, position), known in read.items():
+        cancellation.check()
+        if digest_tile(fresh, index, tiles[position].region) != known:
+            raise image_changed()
     return WrittenResult(
         samples.image.like(result) if out is None else out,
         n_doubtful,

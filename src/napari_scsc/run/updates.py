@@ -133,6 +133,9 @@ class Finished:
     support : array, optional
         How many patches of a group are alike as far as noise can tell, in the mean over the groups
         behind a value; with the error of a result in memory.
+    recipe : Recipe, optional
+        How a restoration came to its result, as files of results keep it; ``recipe.to_json()`` is
+        what they hold. Not there for lazy results.
     """
 
     result: Any
@@ -141,6 +144,7 @@ class Finished:
     remarks: tuple[Message, ...] = ()
     error: Any = None
     support: Any = None
+    recipe: Any = None
     done: float = 1.0
 
     @property

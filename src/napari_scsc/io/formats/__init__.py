@@ -53,18 +53,22 @@ _LENSLET_SUFFIXES = (".png", ".tif", ".tiff")
 _PICTURE_SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".pgm", ".ppm")
 _FILM_SUFFIXES = (".gif", ".mp4", ".avi", ".mov", ".mkv", ".webm")
 
-# The first that fits a name is taken. napari opens TIFF files and pictures itself.
+# The first that fits a name is taken. What napari opens as well itself is not offered to it, since
+# it would ask each time: plain TIFF, .npy, pictures and videos. Of OME-TIFF it takes the values
+# only, of .npz the first array, and HDF5 it claims but cannot read.
 FORMATS = (
     Format("lenslets", "lenslet images", _LENSLET_SUFFIXES, True, r".*_lenslet_\d{1,2}x\d{1,2}"),
     Format("lenslets", "lenslet images", (".png",), True, ".*_eslf"),
+    Format("tiff_files", "TIFF", (".tif", ".tiff"), True, r".*\.ome"),
     Format("tiff_files", "TIFF", (".tif", ".tiff"), False),
     Format("hdf5_files", "HDF5", (".h5", ".hdf5"), True),
     Format("hdf5_files", "HDF5", (".hdf", ".ims"), False),
-    Format("numpy_files", ".npy", (".npy",), True),
+    Format("numpy_files", ".npy", (".npy",), False),
     Format("numpy_files", ".npz", (".npz",), True),
     Format("matlab_files", ".mat", (".mat",), True),
+    Format("vendor_files", "CZI/ND2/LIF", (".czi", ".nd2", ".lif"), True),
     Format("pictures", "pictures", _PICTURE_SUFFIXES, False),
-    Format("videos", "videos", _FILM_SUFFIXES, True),
+    Format("videos", "videos", _FILM_SUFFIXES, False),
 )
 
 
@@ -77,13 +81,15 @@ def open_file(path: str | os.PathLike[str], key: str | int | None = None) -> Ope
     Parameters
     ----------
     path : path
-        Zarr or OME-Zarr, TIFF, HDF5 (.h5, .hdf5, .hdf, .ims), .npy, .npz, .mat, a picture (.png,
-        .jpg, .bmp, .pgm, .ppm), a lenslet image, a video (.gif, .mp4, .avi, .mov, .mkv, .webm), or
-        a folder of bands, of views or of numbered TIFF files.
+        Zarr or OME-Zarr, TIFF, HDF5 (.h5, .hdf5, .hdf, .ims), .npy, .npz, .mat, CZI, ND2 and LIF
+        (with the extra ``vendors``), a picture (.png, .jpg, .bmp, .pgm, .ppm), a lenslet image, a
+        video (.gif, .mp4, .avi, .mov, .mkv, .webm), or a folder of bands, of views or of numbered
+        TIFF files.
     key : str or int, optional
         Which array of the file: a path in zarr or HDF5, a name in .npz or .mat, the number of a
-        series in TIFF. Without it, zarr gives the finest level of its first image or array, TIFF
-        its first series, and the others their largest array.
+        series in TIFF, the name or number of a scene in CZI, ND2 and LIF. Without it, zarr gives
+        the finest level of its first image or array, TIFF its first series, files of microscopes
+        their first scene, and the others their largest array.
 
     Returns
     -------
@@ -100,14 +106,16 @@ def open_file(path: str | os.PathLike[str], key: str | int | None = None) -> Ope
     MissingPackageError
         If a package that reads it is not installed.
     """
-    place = Path(path).absolute()  # other processes may work in other folders
-    module = _module_for(place)
-    if hasattr(module, "list_arrays"):
-        from napari_scsc.io.formats.opened_file import open_one
+    from napari_scsc.io.formats.file_arrays import naming_file
+    from napari_scsc.io.formats.opened_file import open_one
 
-        return open_one(place, module.list_arrays(place), key)
-    opened: OpenedFile = module.open_file(place, key)
-    return opened
+    place = _absolute(path)
+    module, title = _module_for(place)
+    with naming_file(place, title):
+        if hasattr(module, "list_arrays"):
+            return open_one(place, module.list_arrays(place), key)
+        opened: OpenedFile = module.open_file(place, key)
+        return opened
 
 
 def open_all(path: str | os.PathLike[str]) -> list[OpenedFile]:
@@ -116,14 +124,28 @@ def open_all(path: str | os.PathLike[str]) -> list[OpenedFile]:
     What is small is read; larger arrays are memory maps or dask arrays, of which nothing is read
     yet. An image of several resolutions has all of them. Raises what ``open_file`` raises.
     """
+    from napari_scsc.io.formats.file_arrays import naming_file
     from napari_scsc.io.formats.opened_file import open_each
 
-    place = Path(path).absolute()
-    module = _module_for(place)
-    if hasattr(module, "list_arrays"):
-        return open_each(place, module.list_arrays(place))
-    opened: OpenedFile = getattr(module, "open_levels", module.open_file)(place, None)
-    return [opened.for_viewer()]
+    place = _absolute(path)
+    module, title = _module_for(place)
+    with naming_file(place, title):
+        if hasattr(module, "list_arrays"):
+            return open_each(place, module.list_arrays(place))
+        opened: OpenedFile = getattr(module, "open_levels", module.open_file)(place, None)
+        return [opened.for_viewer()]
+
+
+def list_fields(path: str | os.PathLike[str]) -> list[str]:
+    """The keys of the images of a plate of OME-Zarr, as "A/1/0"; none of what is no plate."""
+    place = _absolute(path)
+    if not place.is_dir() or not is_zarr(place):
+        return []
+    from napari_scsc.io.formats.file_arrays import naming_file
+    from napari_scsc.io.formats.zarr_files import list_fields as list_fields_of
+
+    with naming_file(place, "zarr"):
+        return list_fields_of(place)
 
 
 def find_format(path: Path) -> Format | None:
@@ -141,12 +163,24 @@ def is_zarr(folder: Path) -> bool:
     return any((folder / mark).is_file() for mark in marks)
 
 
-def _module_for(path: Path) -> Any:
+def _absolute(path: str | os.PathLike[str]) -> Path:
+    """The whole path, since other processes may work in other folders."""
+    if "\0" in os.fspath(path):
+        raise PathNotFoundError(
+            "no file can have such a name", path=os.fspath(path).replace("\0", "?")
+        )
+    return Path(path).absolute()
+
+
+def _module_for(path: Path) -> tuple[Any, str]:
+    """The module that opens a file or folder, and what messages call it."""
     if not path.exists():
         raise PathNotFoundError("there is no such file or folder", path=path)
     if path.is_dir():
         in_zarr = is_zarr(path) or path.suffix.lower() == ".zarr"
-        return _import_module("zarr_files" if in_zarr else "image_folders")
+        if in_zarr:
+            return _import_module("zarr_files"), "zarr"
+        return _import_module("image_folders"), "folder"
     if not path.is_file():  # opening a pipe would wait for ever
         raise UserError("not a file", path=path)
     with open(path, "rb"):  # raises what the system says of a file that must not be read
@@ -156,10 +190,10 @@ def _module_for(path: Path) -> Any:
         titles = ", ".join(dict.fromkeys(known.title for known in FORMATS))
         raise UserError(
             f"of an unknown kind ({path.suffix.lower() or 'without an ending'}). Can be read: "
-            f"{titles}, and folders of zarr or images",
+            f"{titles}, folders of zarr or images",
             path=path,
         )
-    return _import_module(known.module)
+    return _import_module(known.module), f"{known.title} file"
 
 
 def _import_module(name: str) -> Any:

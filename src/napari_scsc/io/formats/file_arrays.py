@@ -18,9 +18,14 @@ import numpy as np
 
 from napari_scsc._types import Array
 from napari_scsc.errors import FileFormatError, UserError
+from napari_scsc.io.filenames import format_shape
 
 _MAX_OPEN_FILES = 16  # in a process
-_VIEWER_CHUNK = "16MiB"  # what a move of a slider may read, where the file has no say in it
+_MAX_VIEWER_CHUNKS = 200_000
+_MAX_VIEWER_BYTES = 16 << 40
+_TINY_BYTES, _MAX_TINY_CHUNKS = 4096, 1 << 18
+_MAX_SECONDS_WAITED = 10.0  # for chunks that are read, after another has failed
+_VIEWER_CHUNK_BYTES = 16 << 20  # that a move of a slider may read, where the file has no say
 
 
 @dataclass(frozen=True)
@@ -43,6 +48,9 @@ class FileArray(ABC):
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
     chunks: tuple[int, ...] | None
+
+    title: ClassVar[str] = "file"
+    """What messages call such a file."""
 
     max_bytes_in_viewer: ClassVar[int] = 0
     """Up to which size a viewer reads the array whole, and not anew at every look."""
@@ -67,12 +75,31 @@ class FileArray(ABC):
 
     def __getitem__(self, index: Any) -> Array:
         """Read a region; the index holds slices and integers."""
-        return np.asarray(self._read(_complete_index(index, self.shape)), self.dtype)
+        complete = _complete_index(index, self.shape)
+        with naming_file(self.path, self.title):
+            self._check_chunk_count(complete)
+            return np.asarray(self._read(complete), self.dtype)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         if copy is False:
             raise ValueError(f"{self.path}: an array in a file cannot be had without a copy")
         return np.asarray(self[...], dtype)
+
+    def _check_chunk_count(self, index: tuple[Any, ...]) -> None:
+        """Refuse a region of very many tiny chunks, which would be listed, and take for ever."""
+        if self.chunks is None or math.prod(self.chunks) * self.dtype.itemsize >= _TINY_BYTES:
+            return
+        lengths = (
+            len(range(*p.indices(n))) if isinstance(p, slice) else 1
+            for p, n in zip(index, self.shape, strict=True)
+        )
+        count = math.prod(map(_count_parts, lengths, self.chunks))
+        if count > _MAX_TINY_CHUNKS:
+            raise UserError(
+                f"{count} chunks of {format_shape(self.chunks)} values cannot be read at once",
+                remedy="write it anew in larger chunks",
+                path=self.path,
+            )
 
     def for_viewer(self) -> Any:
         """The array as a viewer needs it: in memory if it is small, else a dask array."""
@@ -84,12 +111,30 @@ class FileArray(ABC):
         import dask
         import dask.array
 
+        if self.nbytes > _MAX_VIEWER_BYTES:
+            raise UserError(
+                f"{format_shape(self.shape)} values are more than a viewer can be given",
+                path=self.path,
+            )
+        chunks = self._viewer_chunks()
+        stored = self.chunks or self.shape
+        # dask lists all chunks, and a stranger's file can have any number of them.
+        if math.prod(map(_count_parts, self.shape, stored)) > _MAX_VIEWER_CHUNKS:
+            chunks = self._merge_chunks(stored)
         from_array: Any = dask.array.from_array  # it has no annotations
         setting: Any = dask.config.set
-        with setting({"array.chunk-size": _VIEWER_CHUNK}):
+        with setting({"array.chunk-size": f"{_VIEWER_CHUNK_BYTES}B"}):
             # A name made from the path would stay the same when the values change, and caches go
             # by it; one made from the values would have all of them read.
-            return from_array(self, chunks=self._viewer_chunks() or "auto", name=False)
+            return from_array(self, chunks=chunks or "auto", name=False)
+
+    def _merge_chunks(self, stored: tuple[int, ...]) -> tuple[int, ...]:
+        """Chunks of the dask array that are several of the file's, up to what a slider may move."""
+        merged = list(stored)
+        for axis in reversed(range(self.ndim)):
+            room = _VIEWER_CHUNK_BYTES // (math.prod(merged) * self.dtype.itemsize)
+            merged[axis] = min(merged[axis] * max(room, 1), self.shape[axis])
+        return tuple(merged)
 
     def _viewer_chunks(self) -> tuple[int, ...] | None:
         """Chunks of the dask array; None for as many of the file's as a slider may move."""
@@ -98,6 +143,10 @@ class FileArray(ABC):
     @abstractmethod
     def _read(self, index: tuple[Any, ...]) -> Array:
         """Read a region; the index has an entry for every axis."""
+
+
+def _count_parts(length: int, part: int) -> int:
+    return -(-length // part)
 
 
 def _complete_index(index: Any, shape: tuple[int, ...]) -> tuple[Any, ...]:
@@ -136,8 +185,7 @@ class MappedArray(FileArray):
     def _read(self, index: tuple[Any, ...]) -> Array:
         # Mapped anew each time, which takes microseconds: pages that stay mapped count as memory
         # of the process, and a file that became shorter raises instead of ending it.
-        with naming_file(self, "file"):
-            return np.array(self._map()[index], self.dtype)
+        return np.array(self._map()[index], self.dtype)
 
     def _map(self) -> Any:
         return np.memmap(self.path, self.stored, "r", self.offset, self.shape, self.order)
@@ -183,17 +231,29 @@ def unreadable(
 
 
 @contextmanager
-def naming_file(array: FileArray, what: str) -> Iterator[None]:
-    """Let whatever a package raises while it reads a file say which file that is."""
+def naming_file(path: Path, what: str) -> Iterator[None]:
+    """Let whatever a package raises while it reads a file say which file that is.
+
+    All that is read from files goes through here: packages raise whatever comes to their minds.
+    """
     try:
         yield
-    except FileChangedError:
+    except UserError:
+        _let_zarr_finish()
         raise
-    except Exception as error:  # the codecs raise many kinds
+    except MemoryError:
+        _let_zarr_finish()
+        raise FileFormatError(
+            f"so much of this {what} at once does not fit into memory", path=path
+        ) from None
+    except Exception as error:
         _let_zarr_finish()
         if isinstance(error, OSError) and error.filename:
             raise  # the system refuses a file, and says which
-        raise unreadable(array.path, what, error) from error
+        raise unreadable(path, what, error) from error
+
+
+_waiting: set[Any] = set()  # tasks of zarr's loop
 
 
 def _let_zarr_finish() -> None:
@@ -206,9 +266,15 @@ def _let_zarr_finish() -> None:
     import asyncio
 
     async def wait() -> None:
-        unfinished = asyncio.all_tasks() - {asyncio.current_task()}
-        if unfinished:
-            await asyncio.wait(unfinished)
+        task = asyncio.current_task()
+        _waiting.add(task)
+        try:
+            # Two threads that wait for each other's waiting would wait for ever.
+            unfinished = asyncio.all_tasks() - _waiting
+            if unfinished:
+                await asyncio.wait(unfinished, timeout=_MAX_SECONDS_WAITED)
+        finally:
+            _waiting.discard(task)
 
     with suppress(Exception):  # not a public part of zarr, and nothing depends on it
         from zarr.core.sync import sync

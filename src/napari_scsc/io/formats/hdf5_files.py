@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -12,14 +13,10 @@ import numpy as np
 
 from napari_scsc._types import Array
 from napari_scsc.errors import MissingPackageError
-from napari_scsc.io.formats.file_arrays import (
-    FileArray,
-    check_shape,
-    naming_file,
-    open_once,
-    unreadable,
-)
+from napari_scsc.io.formats.file_arrays import FileArray, check_shape, open_once, unreadable
+from napari_scsc.io.formats.hdf5_chunks import check_packed_chunks
 from napari_scsc.io.formats.opened_file import StoredArray, is_numeric
+from napari_scsc.io.formats.outside import OutsideError, may_follow, outside_error
 
 
 @dataclass(frozen=True)
@@ -29,15 +26,18 @@ class Hdf5Array(FileArray):
     key: str
     reversed_axes: bool = False
 
+    title = "HDF5 file"
+
     def _read(self, index: tuple[Any, ...]) -> Array:
-        with naming_file(self, "HDF5 file"):
-            dataset = open_once(self, self._open)  # h5py has a lock of its own for all calls
-            if self.reversed_axes:
-                return np.asarray(dataset[index[::-1]]).T
-            return np.asarray(dataset[index])
+        dataset = open_once(self, self._open)  # h5py has a lock of its own for all calls
+        stored_index = index[::-1] if self.reversed_axes else index
+        check_packed_chunks(dataset, stored_index)
+        values = np.asarray(dataset[stored_index])
+        return values.T if self.reversed_axes else values
 
     def _open(self) -> Any:
         dataset = _import_h5py(self.path).File(self.path, "r")[self.key]
+        _check_inside(self.path, self.key, dataset)
         check_shape(self, dataset.shape[::-1] if self.reversed_axes else dataset.shape)
         return dataset  # which keeps the file open
 
@@ -57,7 +57,7 @@ def list_arrays(path: Path, reversed_axes: bool = False) -> list[StoredArray]:
     try:
         with h5py.File(path, "r") as file:
             file.visititems(visit)
-    except (OSError, RuntimeError, KeyError) as error:
+    except Exception as error:  # h5py raises many kinds on a damaged file
         raise unreadable(path, "HDF5 file", error) from error
     return arrays
 
@@ -68,8 +68,28 @@ def _describe_dataset(path: Path, key: str, dataset: Any, reversed_axes: bool) -
     if reversed_axes:
         shape, chunks, spelled = shape[::-1], chunks and chunks[::-1], spelled and spelled[::-1]
     dtype = dataset.dtype.newbyteorder("=")
-    load = partial(Hdf5Array, path, shape, dtype, chunks, key, reversed_axes)
+    load: Callable[[], Any] = partial(Hdf5Array, path, shape, dtype, chunks, key, reversed_axes)
+    try:
+        _check_inside(path, key, dataset)
+    except OutsideError as error:
+        load = partial(_refuse, error)
     return StoredArray(key, shape, dataset.dtype, load, spelled)
+
+
+def _refuse(error: OutsideError) -> Any:
+    raise error
+
+
+def _check_inside(path: Path, key: str, dataset: Any) -> None:
+    """Refuse a dataset whose values lie in other files."""
+    if may_follow():
+        return
+    names = [str(entry[0]) for entry in dataset.external or ()]
+    if dataset.is_virtual:
+        names += [source.file_name for source in dataset.virtual_sources()]
+    others = [name for name in names if name != "."]
+    if others:
+        raise outside_error(path, f"dataset {key!r}", others)
 
 
 def _axes_of(dataset: Any) -> Any:

@@ -46,6 +46,7 @@ class ImageFiles(FileArray):
     n_stacked: int
     decode: Callable[[Path], Array]
 
+    title = "folder of images"
     max_bytes_in_viewer = 1 << 30
 
     def _read(self, index: tuple[Any, ...]) -> Array:
@@ -102,7 +103,9 @@ def _open_series(path: Path, series: Series) -> OpenedFile:
 
 def _open_numbered(path: Path) -> OpenedFile:
     """TIFF files whose names differ in the number at their end; the largest group of them."""
-    names = sorted((n for n in os.listdir(path) if not n.startswith(".")), key=natural_key)
+    with os.scandir(path) as entries:  # what is neither file nor folder would be waited for
+        found = [e.name for e in entries if e.is_file() or e.is_dir()]
+    names = sorted((name for name in found if not name.startswith(".")), key=natural_key)
     tiff_names = [name for name in names if Path(name).suffix.lower() in _TIFF_SUFFIXES]
     groups = sorted(group_names(tiff_names, ONE_NUMBER), key=len, reverse=True)
     n_files = [*map(len, groups), 0, 0]

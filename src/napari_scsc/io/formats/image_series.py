@@ -78,7 +78,7 @@ def _list_names(folder: Path) -> list[str] | None:
         for entry in entries:
             if len(names) == _MAX_FILES:
                 return None
-            if not entry.name.startswith("."):
+            if not entry.name.startswith(".") and (entry.is_file() or entry.is_dir()):
                 names.append(entry.name)
     return sorted(names, key=natural_key)
 

@@ -14,7 +14,9 @@ from numpy.lib import format as npy
 from napari_scsc._types import Array
 from napari_scsc.io.formats.file_arrays import MappedArray, unreadable
 from napari_scsc.io.formats.opened_file import StoredArray
+from napari_scsc.io.formats.unpacking import check_memory
 
+_MAX_HEADER_BYTES = 1 << 20
 _HEADER_READERS: Any = {
     (1, 0): npy.read_array_header_1_0,
     (2, 0): npy.read_array_header_2_0,
@@ -60,11 +62,16 @@ def _read_header(
     archive: zipfile.ZipFile, member: zipfile.ZipInfo
 ) -> tuple[tuple[int, ...], np.dtype[Any]]:
     """Shape and type of an array; one of a version that is not known counts as objects."""
-    with archive.open(member) as stream:
-        read = _HEADER_READERS.get(npy.read_magic(stream))
+    with archive.open(member) as opened:
+        stream: Any = opened
+        version = npy.read_magic(stream)
+        if version == (2, 0) and int.from_bytes(stream.peek(4)[:4], "little") > _MAX_HEADER_BYTES:
+            raise ValueError(f"the header of {member.filename} is damaged")
+        read = _HEADER_READERS.get(version)
         shape, _, dtype = read(stream) if read else ((), False, np.dtype("O"))
     if math.prod(shape) * dtype.itemsize > member.file_size:
         raise ValueError(f"{member.filename} is cut off")
+    check_memory(member.file_size, member.filename)
     return shape, dtype
 
 

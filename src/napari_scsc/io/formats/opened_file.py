@@ -11,12 +11,15 @@ from typing import Any
 import numpy as np
 
 from napari_scsc.errors import Message, Remedy, UserError
+from napari_scsc.io.channels import Channel
 from napari_scsc.io.filenames import format_shape, natural_key, shorten_list, stem_of
 from napari_scsc.io.formats.axis_labels import AxisLabels, are_colours, name_axes
 from napari_scsc.io.formats.file_arrays import FileArray
+from napari_scsc.io.formats.outside import OutsideError
 from napari_scsc.io.units import unit_word
 
 _MAX_LAYER_AXES = 5
+_MAX_BYTES = 1 << 62  # numpy counts them in so many bits
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +36,10 @@ class OpenedFile:
         Size of a pixel along each axis.
     units : tuple of str or None
         Units of the scale; "pixel" where an axis has none.
+    translation : tuple of float or None
+        Where the first pixel lies along each axis, in its unit.
+    channels : tuple of Channel
+        One for each value of the axis of channels, where the file tells of them; else none.
     name : str
         Name of the file without its end, and the key if there is one.
     remarks : tuple of Message
@@ -45,18 +52,26 @@ class OpenedFile:
         What else is known, for the metadata of a layer: ``wavelengths``, ``axes_in_file``.
     coarser : tuple of array
         The same image in coarser resolutions, where ``open_all`` found them.
+    recipe : dict
+        How the values came about, where a result of this package says it; else empty.
+    zarr_format : str or None
+        The version of OME-Zarr, "0.4" or "0.5", where it is one.
     """
 
     array: Any
     labels: tuple[str, ...] | None = None
     scale: tuple[float, ...] | None = None
     units: tuple[str, ...] | None = None
+    translation: tuple[float, ...] | None = None
+    channels: tuple[Channel, ...] = ()
     name: str = ""
     remarks: tuple[Message, ...] = ()
     kind: str | None = None
     rgb: bool = False
     facts: dict[str, Any] = field(default_factory=dict)
     coarser: tuple[Any, ...] = ()
+    recipe: Mapping[str, Any] = field(default_factory=dict)
+    zarr_format: str | None = None
 
     def for_viewer(self) -> OpenedFile:
         """The same with arrays that a viewer can show: small ones in memory, others lazy."""
@@ -118,7 +133,16 @@ def open_each(path: Path, arrays: Sequence[StoredArray]) -> list[OpenedFile]:
         raise UserError(
             f"no array of numbers with 2 to {_MAX_LAYER_AXES} axes: {inside}", path=path
         )
-    return [_open_stored(path, array, len(shown) == 1, for_viewer=True) for array in shown]
+    opened, left_out = [], []
+    for array in shown:
+        try:
+            opened.append(_open_stored(path, array, len(shown) == 1, for_viewer=True))
+        except OutsideError as error:
+            left_out.append(error)
+    if not opened:
+        raise left_out[0]
+    remarks = tuple(replace(error.message, path=None) for error in left_out)
+    return [replace(opened[0], remarks=(*opened[0].remarks, *remarks)), *opened[1:]]
 
 
 def _open_stored(
@@ -157,6 +181,8 @@ def describe(
     shape = tuple(array.shape)
     if not is_numeric(shape, array.dtype):
         raise UserError(f"no array of numbers, but {array.dtype} of the shape {shape}", path=path)
+    if math.prod(shape) * np.dtype(array.dtype).itemsize > _MAX_BYTES:
+        raise UserError(f"declares {format_shape(shape)} values, more than can be", path=path)
     stem = stem_of(path) if stem is None else stem
     if labels is None:
         axes = name_axes(array, (key, stem), spelled)
@@ -173,11 +199,11 @@ def describe(
         axes.letters or None,
         sizes,
         words if sizes and words and set(words) != {"pixel"} else None,
-        f"{stem} {key}" if key else stem,
-        tuple(remarks),
-        axes.kind,
-        axes.rgb,
-        dict(facts or {}),
+        name=f"{stem} {key}" if key else stem,
+        remarks=tuple(remarks),
+        kind=axes.kind,
+        rgb=axes.rgb,
+        facts=dict(facts or {}),
     )
 
 

@@ -15,6 +15,8 @@ from napari_scsc._types import Array
 from napari_scsc.errors import FileFormatError, UserError
 from napari_scsc.io.filenames import format_shape, shorten_list
 from napari_scsc.io.formats.opened_file import OpenedFile, describe, refuse_key
+from napari_scsc.io.formats.outside import is_regular
+from napari_scsc.io.formats.tiff_guard import check_packed_pages
 
 Look = tuple[tuple[int, ...], np.dtype[Any]]
 """Shape and type of an image."""
@@ -83,10 +85,14 @@ def _open_picture(file: Path) -> Iterator[tuple[BinaryIO, str]]:
 
     Left alone, imageio tries one plugin after the other on a damaged file, and leaves it open.
     """
+    if not is_regular(file):  # opening a pipe would wait for ever
+        raise UserError("not a file", path=file)
     has_tifffile = importlib.util.find_spec("tifffile") is not None
     is_tiff = file.suffix.lower() in (".tif", ".tiff")
     with open(file, "rb") as stream:
         try:
+            if is_tiff and has_tifffile:
+                check_packed_pages(stream)
             yield stream, "tifffile" if is_tiff and has_tifffile else "pillow"
         except Exception as error:  # the plugins raise many kinds
             raise FileFormatError(f"not a readable image ({error})", path=file) from error

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -13,6 +13,8 @@ from napari_scsc.errors import FileFormatError, MissingPackageError, UserError
 from napari_scsc.io.formats.opened_file import OpenedFile, describe, refuse_key
 from napari_scsc.io.formats.pictures import is_grey
 
+_MATROSKA = b"\x1a\x45\xdf\xa3"  # .mkv and .webm
+_ATOMS = (b"ftyp", b"moov", b"mdat", b"free", b"skip", b"wide", b"pnot", b"uuid")  # .mp4, .mov
 _MAX_VIDEO_BYTES = 4 << 30  # of all frames in memory
 
 
@@ -44,6 +46,8 @@ def _read_frames(path: Path) -> list[Array]:
     frames: list[Array] = []
     n_bytes = 0
     with open(path, "rb") as stream:
+        if plugin != "pillow":
+            _check_container(path, stream)
         # FFMPEG is a program of its own, and must open the file itself.
         source: Any = path if plugin == "FFMPEG" else stream
         try:
@@ -68,6 +72,15 @@ def _read_frames(path: Path) -> list[Array]:
     if not frames:
         raise UserError("a video without frames", path=path)
     return frames
+
+
+def _check_container(path: Path, stream: BinaryIO) -> None:
+    """Refuse what is no video: decoders also read lists of other files and of addresses."""
+    start = stream.read(12)
+    stream.seek(0)
+    is_video = start[:4] == _MATROSKA or start[4:8] in _ATOMS
+    if not is_video and (start[:4], start[8:]) != (b"RIFF", b"AVI "):
+        raise FileFormatError("not a readable video (it does not begin as one)", path=path)
 
 
 def _decoder() -> str | None:

@@ -17,10 +17,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
+from napari_scsc.checks import check_choice
+from napari_scsc.choices import ZARR_FORMATS
 from napari_scsc.errors import UserError, UserTypeError
+from napari_scsc.io.channels import Channel
 from napari_scsc.io.filenames import stem_of
+from napari_scsc.io.stores import shards
 from napari_scsc.io.stores.base import Store, final_path_of
-from napari_scsc.io.stores.flat import NpyStore, TiffStore
+from napari_scsc.io.stores.flat import NpyStore
+from napari_scsc.io.stores.tiff_store import TiffStore
 from napari_scsc.io.stores.zarr_stores import OmeZarrStore, ZarrStore
 from napari_scsc.io.units import unit_word
 
@@ -48,6 +53,10 @@ def store_for(
     units: Sequence[Any] | None = None,
     compressed: bool = True,
     name: str | None = None,
+    translation: Sequence[float] | None = None,
+    channels: Sequence[Channel] = (),
+    recipe: Mapping[str, Any] | None = None,
+    zarr_format: str | None = None,
 ) -> Store:
     """Describe the store that suits a path; nothing is made before ``create``.
 
@@ -72,6 +81,14 @@ def store_for(
         Whether zarr compresses its chunks; TIFF and .npy never do.
     name : str, optional
         Name of the image for OME; without it, that of the file.
+    translation : sequence of float, optional
+        Where the first pixel lies along each axis.
+    channels : sequence of Channel
+        One for each value of the axis of channels.
+    recipe : mapping, optional
+        How the values came about, as JSON has it; kept where the format has a place for it.
+    zarr_format : {"0.4", "0.5"}, optional
+        The version of OME-Zarr, and with it of zarr: 2 or 3. Others take no notice of it.
 
     Raises
     ------
@@ -81,6 +98,8 @@ def store_for(
     UserTypeError
         If the type is neither integer nor float.
     """
+    if zarr_format is not None:
+        check_choice("zarr_format", zarr_format, ZARR_FORMATS)
     lengths = tuple(int(n) for n in shape)
     place = Path(path).absolute()  # other processes may work in other folders
     native = np.dtype(dtype).newbyteorder("=")
@@ -92,7 +111,14 @@ def store_for(
     names = None if labels is None else tuple(map(str, labels))
     if names and all(re.fullmatch(r"-?\d+", label) for label in names):
         names = None
-    return _STORES[suffix_of(place)](
+    kind = _STORES[suffix_of(place)]
+    more: dict[str, Any] = {}
+    if issubclass(kind, ZarrStore):
+        version = zarr_format or ZARR_FORMATS[-1]
+        is_large = math.prod(lengths) * native.itemsize > shards.SHARD_BYTES
+        has_shards = is_large and version != "0.4"  # zarr 2 knows none
+        more = {"zarr_format": version, "shard_bytes": shards.SHARD_BYTES if has_shards else 0}
+    return kind(
         place,
         lengths,
         native,
@@ -102,6 +128,10 @@ def store_for(
         None if units is None else tuple(unit_word(unit) or "pixel" for unit in units),
         compressed,
         stem_of(place) if name is None else name,
+        None if translation is None else tuple(map(float, translation)),
+        tuple(channels),
+        dict(recipe or {}),
+        **more,
     )
 
 
@@ -127,10 +157,16 @@ def _check_axes(
 
 
 def suffix_of(path: str | os.PathLike[str]) -> str:
-    """The end of a path that says its format; UserError names those that can be written."""
+    """The end of a path that says its format; UserError names those that can be written.
+
+    Without an end, an image in a folder of OME-Zarr, such as a plate, is OME-Zarr too.
+    """
     name = Path(path).name.lower()
     for suffix in _STORES:
         if name.endswith(suffix) and name != suffix:
             return suffix
+    is_inside = any(folder.name.lower().endswith(".ome.zarr") for folder in Path(path).parents)
+    if is_inside and name and "." not in name:
+        return ".ome.zarr"
     known = ", ".join(_STORES)
     raise UserError(f"the name must end with one of {known}", path=path)

@@ -8,8 +8,8 @@ import math
 import os
 import shutil
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,8 @@ import numpy as np
 from napari_scsc._types import Array, Region
 from napari_scsc.errors import PathExistsError, Remedy, UserError, UserTypeError
 from napari_scsc.io.atomic_files import made_beside
+from napari_scsc.io.channels import Channel
+from napari_scsc.io.filenames import format_bytes
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,12 @@ class Store(ABC):
         Whether chunks are compressed, where the format can.
     name : str
         Name of the image, where the format has a place for it.
+    translation : tuple of float or None
+        Where the first pixel lies along each axis, in its unit.
+    channels : tuple of Channel
+        One for each value of the axis of channels, or none.
+    recipe : dict
+        How the values came about, as JSON; empty if nothing is to be said.
     """
 
     path: Path
@@ -51,6 +59,9 @@ class Store(ABC):
     units: tuple[str, ...] | None = None
     compressed: bool = True
     name: str = ""
+    translation: tuple[float, ...] | None = None
+    channels: tuple[Channel, ...] = ()
+    recipe: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def final_path(self) -> Path:
@@ -102,6 +113,13 @@ class Store(ABC):
     def finish(self) -> None:  # noqa: B027 - most formats have nothing left to do
         """Do what can be done only when all is written. Doing it again does no harm."""
 
+    def shard_of(self, region: Region) -> tuple[int, ...] | None:
+        """The place of the shard that a region of one chunk lies in; None where there is none."""
+        return None
+
+    def pack(self, shard: tuple[int, ...]) -> None:  # noqa: B027 - most formats have no shards
+        """Combine the chunks of a shard into one file, once all of them are written."""
+
     @abstractmethod
     def open(self) -> Any:
         """The values, not read yet: a dask array over zarr, else a read-only memory map."""
@@ -124,7 +142,8 @@ class Store(ABC):
         if self._n_bytes > free:
             raise OSError(
                 errno.ENOSPC,
-                f"{self._n_bytes / 1e9:.1f} GB are needed, but the disk has {free / 1e9:.1f} left",
+                f"{format_bytes(self._n_bytes)} are needed, but the disk has {format_bytes(free)} "
+                "left",
             )
 
     def _check_region(self, region: Region) -> Region:

@@ -23,7 +23,7 @@ import numpy as np
 import scipy.fft
 from numpy.typing import DTypeLike, NDArray
 
-from napari_scsc.cache import cache_folder
+from napari_scsc.cache import cache_folder, make_cache_folder
 
 _MAX_PLANNING_SECONDS = 2.0
 _planner = threading.Lock()  # FFTW's planner and its wisdom are global
@@ -167,7 +167,7 @@ def _import_wisdom(file: Path) -> bool:
 
 
 def _export_wisdom(file: Path) -> None:
-    file.parent.mkdir(parents=True, exist_ok=True)
+    make_cache_folder()
     handle, temporary = tempfile.mkstemp(dir=file.parent)
     try:
         with os.fdopen(handle, "wb") as stream:

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from napari_scsc._types import Array
+from napari_scsc.cache import find_problem
 from napari_scsc.model.solver.prox import soft_threshold
 
 numba: Any
@@ -212,6 +214,12 @@ def compile_all(**functions: Callable[..., Any]) -> SimpleNamespace:
     return SimpleNamespace(**{name: compiled(function) for name, function in functions.items()})
 
 
+def _may_keep() -> bool:
+    """Whether compiled code may be kept: numba loads what it finds in the folder, and runs it."""
+    folder = os.environ.get("NUMBA_CACHE_DIR")
+    return not folder or find_problem(Path(folder)) is None
+
+
 def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile one function; a decorator."""
     if numba is None:
@@ -221,7 +229,7 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     options = {"nogil": True, "fastmath": relaxed}
     jit: Callable[..., Any]
     try:
-        jit = numba.njit(cache=True, **options)(function)
+        jit = numba.njit(cache=_may_keep(), **options)(function)
     except RuntimeError:  # no folder to keep compiled code in: compile again in each process
         jit = numba.njit(**options)(function)
     return jit

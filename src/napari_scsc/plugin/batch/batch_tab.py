@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from qtpy.QtCore import Signal
+from qtpy.QtGui import QFont
 from qtpy.QtWidgets import QApplication, QFileDialog, QProgressBar, QSizePolicy, QVBoxLayout
 
 from napari_scsc.batch.job import iter_batch
@@ -32,9 +33,16 @@ from napari_scsc.plugin.batch.output_fields import GO_ON, OutputFields
 from napari_scsc.plugin.batch.settings import BatchSettings
 from napari_scsc.plugin.controller import Ending
 from napari_scsc.plugin.cost import duration
+from napari_scsc.plugin.handlers import handler
 from napari_scsc.plugin.jobs import CurrentJob, Outcome, Report
 from napari_scsc.plugin.parts import PartUpdate
-from napari_scsc.plugin.sections.form_widgets import Section, allow, make_label, make_row
+from napari_scsc.plugin.sections.form_widgets import (
+    FontFollower,
+    Section,
+    allow,
+    make_label,
+    make_row,
+)
 from napari_scsc.plugin.wording import say
 
 _VERBS = {"denoise": "Denoise", "inpaint": "Fill"}
@@ -84,6 +92,7 @@ class BatchTab(Section):
             self.command_button,
         ):
             column.addWidget(part)
+        FontFollower(self, self._take_font)
         self._show_state()
 
     def _make_foot(self) -> None:
@@ -115,6 +124,7 @@ class BatchTab(Section):
         """Add files, and the files of folders that match the pattern."""
         self.files.add_paths(paths)
 
+    @handler
     def _open_row(self, row: int) -> None:
         report = self.reports[row]
         if has_result(report):
@@ -217,11 +227,19 @@ class BatchTab(Section):
             files = f"{count} file{'' if count == 1 else 's'}" if count else "files"
             self.start_button.setText(f"{_VERBS[settings.task]} {files}")
 
+    @handler
     def showEvent(self, event: Any) -> None:
         """Settings may have changed since the tab was seen."""
         super().showEvent(event)
         self.attempt(self.show_settings)
 
+    def _take_font(self, font: QFont) -> None:
+        """Give what napari's themes leave small the font of labels."""
+        table = self.files.table
+        for widget in (self.files.pattern, self.output.out, table, table.horizontalHeader()):
+            widget.setFont(font)
+
+    @handler
     def _show_state(self) -> None:
         """Which buttons can be pressed, and what the large one does."""
         empty = "" if self.reports else "There are no files: add some, or drop them on the table"
@@ -246,6 +264,7 @@ class BatchTab(Section):
         self.message_line.setText(text)
         self.message_line.setVisible(bool(text))
 
+    @handler
     def _show_report(self, report: Report, seconds_left: float | None) -> None:
         self._take_arrived()
         update: Any = report.newest.update
@@ -254,7 +273,7 @@ class BatchTab(Section):
         self.bar.setValue(round(1000 * update.done))
         if not self._paused:  # what was on its way is shown, but not told
             left = "" if seconds_left is None else f", {duration(seconds_left)} left"
-            self._say(self._count_in_words() + left)
+            self._say(_count_in_words(self.reports) + left)
 
     def _take_arrived(self) -> None:
         """Show what happened to files since the last time; reports come less often than that."""
@@ -263,21 +282,16 @@ class BatchTab(Section):
             if isinstance(update, FileStarted | FileDone | FileFailed):
                 self._table.show_report(update.number, update.report)
 
-    def _count_in_words(self) -> str:
-        reports = self.reports
-        failed = sum(report.state is FileState.FAILED for report in reports)
-        words = f"{sum(map(has_result, reports))} of {len(reports)}"
-        return f"{words}, {failed} failed" if failed else words
-
+    @handler
     def _end(self, outcome: Outcome) -> None:
         self._paused = self._stopping = False
         self._take_arrived()
-        table, count = self._table, self._count_in_words
+        table, count = self._table, _count_in_words(self.reports)
         if outcome.ending is Ending.DONE:
-            self._say(f"Done: {count()}, in {self._job.seconds_spent:.1f} s")
+            self._say(f"Done: {count}, in {self._job.seconds_spent:.1f} s")
         elif outcome.ending is Ending.STOPPED:
             table.end_running(FileState.STOPPED)
-            self._say(f"Stopped: {count()} done. Starting again goes on")
+            self._say(f"Stopped: {count} done. Starting again goes on")
         else:
             error = outcome.error or UserError("it ended for no known reason")
             if isinstance(error, PathExistsError):
@@ -286,6 +300,12 @@ class BatchTab(Section):
             self._say(f"That did not work: {say(error)}")
             self.failed.emit(error)
         self._show_state()
+
+
+def _count_in_words(reports: Sequence[FileReport]) -> str:
+    failed = sum(report.state is FileState.FAILED for report in reports)
+    words = f"{sum(map(has_result, reports))} of {len(reports)}"
+    return f"{words}, {failed} failed" if failed else words
 
 
 def _collect_updates(

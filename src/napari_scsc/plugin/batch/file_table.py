@@ -12,6 +12,7 @@ from qtpy.QtWidgets import QAbstractItemView, QHeaderView, QTableView
 
 from napari_scsc.batch.updates import FileReport, FileState
 from napari_scsc.errors import message_of
+from napari_scsc.plugin.handlers import handler
 from napari_scsc.plugin.plots.plot_theme import positive
 from napari_scsc.plugin.wording import say
 
@@ -65,7 +66,9 @@ class FileTableModel(QAbstractTableModel):
         self.dataChanged.emit(self.index(number, 0), self.index(number, len(COLUMNS) - 1))
 
     def show_share(self, number: int, done: float) -> None:
-        """Say how much of a file is done, 0 to 1."""
+        """Say how much of a file is done, 0 to 1; of one that has ended, all is said already."""
+        if self.reports[number].state is not FileState.RUNNING:
+            return
         self._shares[number] = done
         place = self.index(number, COLUMNS.index("state"))
         self.dataChanged.emit(place, place)
@@ -166,6 +169,7 @@ class FileTable(QTableView):
         self.doubleClicked.connect(lambda index: self.open_wanted.emit(index.row()))
         self._fit_to_font()
 
+    @handler
     def changeEvent(self, event: Any) -> None:
         """Rows and columns follow the font."""
         super().changeEvent(event)
@@ -186,6 +190,7 @@ class FileTable(QTableView):
         selection: Any = self.selectionModel()
         return {index.row() for index in selection.selectedRows()}
 
+    @handler
     def keyPressEvent(self, event: Any) -> None:
         """Delete takes away, Enter opens."""
         if event.key() in (Qt.Key.Key_Delete, Qt.Key.Key_Backspace):
@@ -196,15 +201,18 @@ class FileTable(QTableView):
         else:
             super().keyPressEvent(event)
 
+    @handler
     def dragEnterEvent(self, event: Any) -> None:
         """Take files."""
         if event.mimeData().hasUrls():
             event.acceptProposedAction()
 
+    @handler
     def dragMoveEvent(self, event: Any) -> None:
         """Take files, wherever they are dropped."""
         self.dragEnterEvent(event)
 
+    @handler
     def dropEvent(self, event: Any) -> None:
         """Add files."""
         paths = [url.toLocalFile() for url in event.mimeData().urls() if url.isLocalFile()]

@@ -6,6 +6,7 @@ from qtpy.QtCore import Qt, QTimer, Signal
 from qtpy.QtGui import QHideEvent, QShowEvent
 from qtpy.QtWidgets import QGridLayout, QLabel, QSlider, QToolButton, QWidget
 
+from napari_scsc.plugin.handlers import handler
 from napari_scsc.plugin.plots.plot_content import PlotContent
 
 
@@ -80,6 +81,7 @@ class AxisSliders(QWidget):
         self.players.append(player)
         self._numbers.append(number)
 
+    @handler
     def _move(self) -> None:
         self._say()
         self.moved.emit()
@@ -88,6 +90,7 @@ class AxisSliders(QWidget):
         for number, slider in zip(self._numbers, self.sliders, strict=True):
             number.setText(f"{slider.value()}/{slider.maximum()}")
 
+    @handler
     def _play(self) -> None:
         """Run while a button is down and somebody can see it."""
         if self.isVisible() and any(player.isChecked() for player in self.players):
@@ -95,16 +98,19 @@ class AxisSliders(QWidget):
         else:
             self._timer.stop()
 
+    @handler
     def _advance(self) -> None:
         for slider, player in zip(self.sliders, self.players, strict=True):
             if player.isChecked():
                 slider.setValue((slider.value() + 1) % (slider.maximum() + 1))
 
+    @handler
     def showEvent(self, event: QShowEvent | None) -> None:
         """Go on playing."""
         super().showEvent(event)
         self._play()
 
+    @handler
     def hideEvent(self, event: QHideEvent | None) -> None:
         """Rest."""
         super().hideEvent(event)

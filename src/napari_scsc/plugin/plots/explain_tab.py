@@ -20,6 +20,7 @@ from qtpy.QtWidgets import (
 )
 
 from napari_scsc._types import LayerData
+from napari_scsc.plugin.handlers import handler
 from napari_scsc.plugin.plots import plot_theme as theme
 from napari_scsc.plugin.plots.explanation_bars import BARS, ExplanationBars
 from napari_scsc.plugin.plots.explanation_lines import (
@@ -127,6 +128,7 @@ class ExplainTab(PlotTab):
         view.itemEntered.connect(self._point)
         view.currentItemChanged.connect(self._show_chosen)
 
+    @handler
     def _turn_page(self, to_group: bool) -> None:
         self.pages.setCurrentWidget(self.group if to_group else self.pages.widget(0))
         self.is_picture = to_group
@@ -190,10 +192,12 @@ class ExplainTab(PlotTab):
             text += f", {amount(line.before, self._scale, sign='+')} of the source (grey)"
         return text
 
+    @handler
     def _point(self, item: QTreeWidgetItem) -> None:
         """The mouse is over a line."""
         self.list.setCurrentItem(item)
 
+    @handler
     def _show_chosen(self, item: QTreeWidgetItem | None) -> None:
         if item is not None:
             self.bars.chosen = self.list.indexOfTopLevelItem(item)
@@ -251,12 +255,14 @@ class ExplainTab(PlotTab):
         self.list.setPalette(colours)
         self.group.recolour(palette)
 
+    @handler
     def showEvent(self, event: QShowEvent | None) -> None:
         """Tell that somebody looks."""
         super().showEvent(event)
         if event is not None and not event.spontaneous():
             self.seen.emit(True)
 
+    @handler
     def hideEvent(self, event: QHideEvent | None) -> None:
         """Tell that nobody looks any more."""
         super().hideEvent(event)

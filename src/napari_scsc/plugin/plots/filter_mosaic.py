@@ -9,6 +9,7 @@ from qtpy.QtCore import Signal
 
 from napari_scsc._types import Array
 from napari_scsc.data.rgb_pictures import diverging
+from napari_scsc.plugin.handlers import handler
 from napari_scsc.plugin.plots import plot_theme as theme
 from napari_scsc.plugin.plots.plot_content import arrange, columns_of, largest_of
 from napari_scsc.plugin.plots.plot_widgets import Picture
@@ -47,6 +48,7 @@ class FilterMosaic(Picture):
         target = number + right + down * columns_of(*self.tiles.shape)
         return target if 0 <= target < len(self.tiles) else number
 
+    @handler
     def _point(self, row: int, column: int) -> None:
         count, height, width = self.tiles.shape
         (down, y), (right, x) = divmod(row, height + 1), divmod(column, width + 1)

@@ -9,6 +9,7 @@ from qtpy.QtGui import QPalette
 from qtpy.QtWidgets import QCheckBox, QSizePolicy
 
 from napari_scsc._types import LayerData
+from napari_scsc.plugin.handlers import handler
 from napari_scsc.plugin.plots import plot_theme as theme
 from napari_scsc.plugin.plots.axis_sliders import AxisSliders
 from napari_scsc.plugin.plots.filter_mosaic import FilterMosaic
@@ -86,17 +87,20 @@ class FilterTab(PlotTab):
         self._show_chosen()
         self.noise_marked.emit()
 
+    @handler
     def _mark(self, is_noise: bool) -> None:
         self.mark_noise(self._chosen_number(), is_noise)
 
     def _chosen_number(self) -> int:
         return min(self._chosen[0], len(self.picture.tiles) - 1)
 
+    @handler
     def _point(self, number: int, y: int, x: int) -> None:
         """The mouse is over a pixel of a filter."""
         self._chosen = (number, y, x)
         self._show_chosen()
 
+    @handler
     def _step(self, down: int, right: int) -> None:
         """Choose a neighbour of the chosen filter."""
         one, y, x = self._chosen

@@ -11,6 +11,7 @@ from qtpy.QtWidgets import QHBoxLayout, QWidget
 
 from napari_scsc._types import Array, LayerData
 from napari_scsc.data.rgb_pictures import diverging
+from napari_scsc.plugin.handlers import handler
 from napari_scsc.plugin.plots import plot_theme as theme
 from napari_scsc.plugin.plots.filter_mosaic import FilterMosaic
 from napari_scsc.plugin.plots.plot_content import mosaic_of, sum_of_filters
@@ -69,17 +70,21 @@ class GroupView(QWidget):
     def _count(self) -> int:
         return 0 if self._group is None else min(_MOST, len(self._group.powers))
 
+    @handler
     def _point(self, number: int, *_pixel: int) -> None:
         if number != self._chosen:
             self._chosen = number
             self._show_chosen()
 
+    @handler
     def _point_column(self, _row: int, column: int) -> None:
         self._point(column)
 
+    @handler
     def _step_filters(self, down: int, right: int) -> None:
         self._point(self.filters.neighbour(self._chosen, down, right))
 
+    @handler
     def _step_columns(self, _down: int, right: int) -> None:
         self._point(min(max(self._chosen + right, 0), self._count - 1))
 

@@ -11,6 +11,7 @@ from qtpy.QtWidgets import QSizePolicy
 from napari_scsc._types import Array, LayerData
 from napari_scsc.noise.model import Noise
 from napari_scsc.noise.noise_filters import noise_filters, noise_spectrum
+from napari_scsc.plugin.handlers import handler
 from napari_scsc.plugin.plots import plot_theme as theme
 from napari_scsc.plugin.plots.filter_mosaic import FilterMosaic
 from napari_scsc.plugin.plots.plot_content import PlotContent, mosaic_of
@@ -53,12 +54,12 @@ class NoiseTab(PlotTab):
 
     def show_noise(self, noise: Noise | None) -> None:
         """Show what will be taken for noise; None: nothing yet."""
-        self._noise = noise.joint[0] if noise is not None and noise.joint else noise
+        parts = noise.joint if noise is not None else ()
+        self._noise = next((part for part in parts if part.sigma), noise)
         if self._noise is None or self._noise.sigma == 0:
             self._filters, self._powers = np.zeros((0, 1, 1)), np.zeros(0)
         else:
             self._filters, self._powers = noise_filters(self._noise, _N_FILTERS)
-        self.draw(None, ())
         self.changed.emit()
 
     def draw(self, content: PlotContent | None, index: tuple[int, ...]) -> None:
@@ -81,6 +82,7 @@ class NoiseTab(PlotTab):
         self.picture.show_filters(self._filters, ())
         self._point(0, 0, 0)
 
+    @handler
     def _point(self, number: int, _y: int, _x: int) -> None:
         if number >= len(self._filters):
             return

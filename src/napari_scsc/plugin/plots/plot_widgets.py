@@ -12,6 +12,7 @@ from qtpy.QtWidgets import QGraphicsRectItem, QHBoxLayout, QLabel, QSizePolicy, 
 
 from napari_scsc._types import Array
 from napari_scsc.data.rgb_pictures import diverging
+from napari_scsc.plugin.handlers import handler
 from napari_scsc.plugin.plots import plot_theme as theme
 
 _CHOSEN = QColor(0, 0, 0)
@@ -88,6 +89,7 @@ class Picture(QWidget):
         self._outline.setRect(rect.adjusted(inset, inset, -inset, -inset))
         self._outline.show()
 
+    @handler
     def hover(self, position: QPointF) -> None:
         """The mouse is at that position of the scene."""
         if not self.image.isVisible():
@@ -97,6 +99,7 @@ class Picture(QWidget):
         if 0 <= row < self._shape[0] and 0 <= column < self._shape[1]:
             self.pointed.emit(row, column)
 
+    @handler
     def eventFilter(self, watched: QObject | None, event: QEvent | None) -> bool:
         """Step with the arrow keys."""
         if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
@@ -189,6 +192,7 @@ class TextLine(QLabel):
     def _make_room(self) -> None:
         self.setFixedHeight(self._lines * self.fontMetrics().lineSpacing() + 4)
 
+    @handler
     def changeEvent(self, event: QEvent | None) -> None:
         """Keep room for all lines."""
         super().changeEvent(event)

@@ -14,6 +14,7 @@ from napari_scsc._types import Array
 from napari_scsc.errors import UserError, message_of
 from napari_scsc.io.atomic_files import write_atomically
 from napari_scsc.model.updates import SampleUpdate
+from napari_scsc.plugin.handlers import handler
 from napari_scsc.plugin.part_attribute import PartAttribute
 from napari_scsc.plugin.plots.explain_tab import ExplainTab
 from napari_scsc.plugin.plots.filter_tab import FilterTab
@@ -40,7 +41,8 @@ class Plots(QWidget):
     the visible tab at most ``rate`` times a second, and nothing while it is hidden.
 
     Signals: ``layer_wanted(object)`` has (data, arguments, "image") for a layer of napari;
-    ``failed(str)`` says what could not be saved; ``explaining_changed(bool)``: see ``explaining``.
+    ``failed`` brings an error, or says what could not be saved; ``explaining_changed(bool)``: see
+    ``explaining``.
 
     Parameters
     ----------
@@ -53,7 +55,7 @@ class Plots(QWidget):
     rate = PartAttribute("clock", "Redraws a second, at the most.", is_settable=True)
 
     layer_wanted = Signal(object)
-    failed = Signal(str)
+    failed = Signal(object)
     explaining_changed = Signal(bool)
 
     def __init__(self, parent: QWidget | None = None, *, rate: float = 12.0) -> None:
@@ -95,6 +97,7 @@ class Plots(QWidget):
         self.filters.positions.moved.connect(self._turn)
         self.explain.seen.connect(self.explaining_changed)
         self.explain.turned.connect(self._show_buttons)
+        self.noise.changed.connect(self._turn)
         self.noise.changed.connect(self._show_buttons)
         self.buttons.to_layer.clicked.connect(self._send)
         self.buttons.save.clicked.connect(self._save)
@@ -207,6 +210,7 @@ class Plots(QWidget):
             raise UserError("there is nothing to save yet")
         write_table(path, self._tab.table(content))
 
+    @handler
     def _save(self) -> None:
         """Ask where to, and save there."""
         path = ask_path(self, f"{self._tab.title.lower()}.png")
@@ -220,6 +224,7 @@ class Plots(QWidget):
         except Exception as error:  # nobody above would catch it: Qt calls this
             self.failed.emit(f"{path} was not saved: {message_of(error).text}")
 
+    @handler
     def _send(self) -> None:
         content = self._data.content
         if not self._tab.no_layer(content):
@@ -240,14 +245,17 @@ class Plots(QWidget):
         if self.isVisible() and self._tab in self._stale:
             self.clock.ask()
 
+    @handler
     def _turn(self) -> None:
-        """A slider was moved, and every picture of a filter turns."""
+        """A slider was moved, or another noise found: all pictures are out of date."""
         self._renew(tab for tab in self._all_tabs if tab is not self.progress)
 
+    @handler
     def _tab_changed(self) -> None:
         self._renew(())
         self._show_buttons()
 
+    @handler
     def _draw_visible_tab(self) -> None:
         if self._tab in self._stale:
             self._stale.discard(self._tab)
@@ -258,6 +266,7 @@ class Plots(QWidget):
             self._tab.draw(content, self.filters.positions.index)
             self._show_buttons()
 
+    @handler
     def _show_buttons(self) -> None:
         content = self._data.content
         nothing = "There is nothing to save yet" if self._tab.is_empty(content) else ""
@@ -268,16 +277,19 @@ class Plots(QWidget):
         for tab in self._all_tabs:
             tab.recolour(self.palette())
 
+    @handler
     def showEvent(self, event: QShowEvent | None) -> None:
         """Catch up with what arrived while nobody was looking."""
         super().showEvent(event)
         self._renew(())
 
+    @handler
     def hideEvent(self, event: QHideEvent | None) -> None:
         """Rest; closing hides too."""
         super().hideEvent(event)
         self.clock.stop()
 
+    @handler
     def changeEvent(self, event: QEvent | None) -> None:
         """Follow the theme and the size of type."""
         super().changeEvent(event)

@@ -8,6 +8,7 @@ import time
 from qtpy.QtCore import QObject, QTimer, Signal
 
 from napari_scsc.errors import UserError
+from napari_scsc.plugin.handlers import handler
 
 
 class RedrawClock(QTimer):
@@ -41,6 +42,7 @@ class RedrawClock(QTimer):
             wait = max(0.0, self._drawn_at + 1 / self._rate - time.monotonic())
             self.start(math.ceil(1000 * wait))
 
+    @handler
     def _emit(self) -> None:
         self._drawn_at = time.monotonic()
         self.due.emit()

@@ -5,6 +5,8 @@ from __future__ import annotations
 from qtpy.QtCore import QEvent, QObject
 from qtpy.QtWidgets import QComboBox, QTabWidget
 
+from napari_scsc.plugin.handlers import handler
+
 
 class TabChooser(QComboBox):
     """Takes the place of the bar of tabs while that is wider than its room.
@@ -25,6 +27,7 @@ class TabChooser(QComboBox):
         self.hide()
         tabs.installEventFilter(self)
 
+    @handler
     def eventFilter(self, watched: QObject | None, event: QEvent | None) -> bool:
         """Look again what has room."""
         changes = (QEvent.Type.Resize, QEvent.Type.FontChange)

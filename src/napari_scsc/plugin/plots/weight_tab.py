@@ -8,6 +8,7 @@ from qtpy.QtWidgets import QHBoxLayout
 
 from napari_scsc._types import Array, LayerData
 from napari_scsc.data.rgb_pictures import diverging
+from napari_scsc.plugin.handlers import handler
 from napari_scsc.plugin.plots.plot_content import PlotContent, largest_of, sum_of_filters
 from napari_scsc.plugin.plots.plot_export import Table, layer_data
 from napari_scsc.plugin.plots.plot_tab import PlotTab
@@ -64,11 +65,13 @@ class WeightTab(PlotTab):
         self.picture.show_picture(diverging(content.weights[:, content.order], limit))
         self._show_chosen()
 
+    @handler
     def _point(self, row: int, column: int) -> None:
         if (row, column) != self._chosen:
             self._chosen = (row, column)
             self._show_chosen()
 
+    @handler
     def _step(self, down: int, right: int) -> None:
         if self._content is not None and self._content.weights is not None:
             row, place = self._chosen[0] + down, self._chosen[1] + right

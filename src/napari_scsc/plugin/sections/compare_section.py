@@ -52,7 +52,7 @@ class CompareSection(Section):
             "the higher, the closer. One of another range is scaled to the result first",
         )
         self._chosen = LayerChoice(self.reference, viewer)
-        self.reference.changed.connect(lambda _value: self.compare())
+        self.reference.changed.connect(lambda _value: self.attempt(self.compare))
         self._scores = make_label()
         self._scores.hide()
         self._fit = make_label()
@@ -60,8 +60,8 @@ class CompareSection(Section):
         self.hold = self.make_button(
             "Original", f"The original alone is shown while you hold this, or {KEY}"
         )
-        self.hold.pressed.connect(lambda: self.show_original(True))
-        self.hold.released.connect(lambda: self.show_original(False))
+        self.hold.pressed.connect(lambda: self.attempt(lambda: self.show_original(True)))
+        self.hold.released.connect(lambda: self.attempt(lambda: self.show_original(False)))
         self.wipe = Wipe(viewer, self)
         self.wipe_switch = QCheckBox("wipe")
         self.wipe.switched.connect(self.wipe_switch.setChecked)

@@ -9,7 +9,7 @@ from typing import Any
 
 from magicgui.widgets import CheckBox, ComboBox, FloatSlider
 from qtpy.QtCore import QEvent, QObject, Qt, Signal
-from qtpy.QtGui import QColor, QValidator
+from qtpy.QtGui import QColor, QFont, QValidator
 from qtpy.QtWidgets import (
     QAbstractSlider,
     QAbstractSpinBox,
@@ -32,6 +32,8 @@ from qtpy.QtWidgets import (
     QWidget,
 )
 
+from napari_scsc.plugin.handlers import handler, tell
+
 _LIGHT = 140  # lightness of 255 from which on black is read better than white
 
 
@@ -46,7 +48,7 @@ class Section(QWidget):
         try:
             action()
         except Exception as error:  # the user is told, whatever it was
-            self.failed.emit(error)
+            tell(self, error)
 
     def make_button(
         self, text: str, tip: str, action: Callable[[], None] | None = None
@@ -63,31 +65,41 @@ class Section(QWidget):
         stack(self, *parts)
 
 
+class FontFollower(QObject):
+    """Tells a widget which font napari's labels have, whenever that may have changed.
+
+    Parameters
+    ----------
+    widget : QWidget
+        Whose labels they are.
+    take_font : function
+        Called with the font.
+    """
+
+    def __init__(self, widget: QWidget, take_font: Callable[[QFont], None]) -> None:
+        super().__init__(widget)
+        self._label = QLabel(widget)
+        self._label.hide()
+        self._take_font = take_font
+        widget.installEventFilter(self)
+
+    @handler
+    def eventFilter(self, watched: QObject | None, event: QEvent | None) -> bool:
+        """Look again after a change of style, and when the widget is shown."""
+        if event is not None and event.type() in (QEvent.Type.StyleChange, QEvent.Type.Show):
+            self._label.ensurePolished()
+            self._take_font(self._label.font())
+        return bool(super().eventFilter(watched, event))
+
+
 class TextButton(QToolButton):
     """A button without a frame, in the font of labels: napari's themes give it none."""
 
     def __init__(self, text: str = "") -> None:
         super().__init__()
-        self._label = QLabel(self)
-        self._label.hide()
         self.setText(text)
         self.setAutoRaise(True)
-
-    def changeEvent(self, event: Any) -> None:
-        """Follow the theme, and the size of its font."""
-        super().changeEvent(event)
-        if event.type() == QEvent.Type.StyleChange:
-            self._take_font()
-
-    def showEvent(self, event: Any) -> None:
-        """Take the font of the window that it has come into."""
-        self._take_font()
-        super().showEvent(event)
-
-    def _take_font(self) -> None:
-        self._label.ensurePolished()
-        if self.font() != self._label.font():
-            self.setFont(self._label.font())
+        FontFollower(self, self.setFont)
 
 
 class Fold(QWidget):
@@ -124,6 +136,7 @@ class Fold(QWidget):
         self._title = title
         self._toggled(self.head.isChecked())
 
+    @handler
     def _toggled(self, unfolded: bool) -> None:
         self.inside.setVisible(unfolded)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
@@ -214,6 +227,7 @@ class _NumberBox(QDoubleSpinBox):
         """No more digits than mean something."""
         return f"{value:.6g}"
 
+    @handler
     def stepBy(self, steps: int) -> None:
         """From zero to what is typical first, then in tenths."""
         value = self.value()
@@ -263,7 +277,9 @@ class RadioField(QObject):
             button.toggled.connect(self._toggled)
             self._group.addButton(button)
             column.addWidget(button)
-        column.addStretch()
+        if in_a_row:
+            column.addStretch()
+        self.native.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
         self.value = self.choices[0]
 
     @property
@@ -277,6 +293,7 @@ class RadioField(QObject):
             raise ValueError(f"{name!r} is no {self.label}: there are {', '.join(self.choices)}")
         self._buttons[name].setChecked(True)
 
+    @handler
     def _toggled(self, is_chosen: bool) -> None:
         if is_chosen:
             self.sentence.setText(self._sentences[self.value])
@@ -317,6 +334,7 @@ class LayerChoice:
         if chosen is not None and not is_open:
             self._box.changed.emit(self._box.value)
 
+    @handler
     def _remember(self, name: Any) -> None:
         before = self._chosen
         self._chosen = next((x for x in self._viewer.layers if x.name == name), None)
@@ -345,6 +363,7 @@ class WheelGuard(QObject):
                     if field.focusPolicy() == Qt.FocusPolicy.WheelFocus:
                         field.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
 
+    @handler
     def eventFilter(self, watched: Any, event: Any) -> bool:
         """Turn wheel events away from fields that have no focus."""
         if event.type() == QEvent.Type.Wheel and not _has_focus(watched):

@@ -9,6 +9,8 @@ from qtpy.QtCore import QEvent, QRect, Qt, Signal
 from qtpy.QtGui import QStandardItem, QStandardItemModel
 from qtpy.QtWidgets import QComboBox, QStyle, QStyleOptionComboBox, QStylePainter, QWidget
 
+from napari_scsc.plugin.handlers import handler
+
 _ID = Qt.ItemDataRole.UserRole
 
 
@@ -81,6 +83,7 @@ class LayerPicker(QComboBox):
 
     # --- what the user does ---------------------------------------------------------------------
 
+    @handler
     def eventFilter(self, watched: Any, event: Any) -> bool:
         """Ticks and keys in the open list."""
         view: Any = self.view()
@@ -101,6 +104,7 @@ class LayerPicker(QComboBox):
                 return True
         return bool(super().eventFilter(watched, event))
 
+    @handler
     def keyPressEvent(self, event: Any) -> None:
         """Arrows go to the next layer alone; the rest is a combo box's."""
         step = {Qt.Key.Key_Up: -1, Qt.Key.Key_Down: 1}.get(event.key())

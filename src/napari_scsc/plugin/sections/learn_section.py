@@ -8,6 +8,7 @@ from magicgui.widgets import CheckBox, ComboBox, SpinBox
 from qtpy.QtCore import Signal
 
 from napari_scsc.model.bank import FilterBank
+from napari_scsc.plugin.handlers import handler
 from napari_scsc.plugin.layers import Snapshot
 from napari_scsc.plugin.plots import Plots
 from napari_scsc.plugin.requests import LearnRequest
@@ -172,6 +173,7 @@ class LearnSection(Section):
         """Whether convolutional filters are asked for."""
         return self.model.value == SCSC
 
+    @handler
     def _model_changed(self, _value: Any = None) -> None:
         for name in _FIELDS_OF_SCSC:
             getattr(self, name).enabled = self.is_scsc

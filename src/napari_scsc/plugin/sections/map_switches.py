@@ -111,7 +111,7 @@ class MapSwitches(Section):
 
     def _add(self, restored: ResultLayer, name: str, values: Array, visible: bool) -> None:
         source = restored.request.source
-        arguments = layers.result_arguments(source, name, {"script": restored.script})
+        arguments = layers.result_arguments(source, name, {"script": restored.origin.script})
         arguments["visible"] = visible
         if name == "residual":
             if not source.looks["rgb"]:

@@ -16,6 +16,7 @@ from napari_scsc.errors import UserError
 from napari_scsc.model.bank import FilterBank
 from napari_scsc.noise.model import Noise
 from napari_scsc.plugin import layers
+from napari_scsc.plugin.handlers import handler
 from napari_scsc.plugin.layers import Snapshot
 from napari_scsc.plugin.requests import RestoreRequest
 from napari_scsc.plugin.sections.form_widgets import (
@@ -141,7 +142,7 @@ class RestoreSection(Section):
         self._soon.setInterval(250)
         self._soon.timeout.connect(self.settings_changed)
         self.sigma.changed.connect(self._sigma_changed)
-        self.task.changed.connect(lambda _value: self._task_changed())
+        self.task.changed.connect(lambda _value: self.attempt(self._task_changed))
         for choice in (self.quality, self.method):
             choice.changed.connect(lambda _value: self.cost_changed.emit())
         for setting in (
@@ -332,6 +333,7 @@ class RestoreSection(Section):
         self.task_changed.emit()
         self.cost_changed.emit()
 
+    @handler
     def _sigma_changed(self, _value: Any = None) -> None:
         # Where nothing is known to be noise, there is nothing to be stronger or weaker about.
         show_field(self.strength, not self.inpaints or self.sigma.value > 0)

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from qtpy.QtCore import QTimer
 from qtpy.QtWidgets import QProgressBar, QSizePolicy
 
+from napari_scsc.plugin.handlers import handler
 from napari_scsc.plugin.sections.form_widgets import Section, make_label, make_row
 
 Action = Callable[[], None]
@@ -104,6 +105,7 @@ class RunSection(Section):
         left = "" if self._left is None else f", about {max(self._left, 1):.0f} s left"
         return f"{self._stage}{left}"
 
+    @handler
     def _move_bar(self) -> None:
         """Where the bar should be by now."""
         waited = 0.0 if self._is_paused else time.monotonic() - self._reported_at

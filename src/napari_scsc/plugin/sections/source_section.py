@@ -16,6 +16,7 @@ from napari_scsc.data.image import wrap_image
 from napari_scsc.errors import UserError
 from napari_scsc.io.filenames import format_shape
 from napari_scsc.plugin import layers
+from napari_scsc.plugin.handlers import handler
 from napari_scsc.plugin.sections.form_widgets import (
     Section,
     TextButton,
@@ -102,6 +103,7 @@ class SourceSection(Section):
             signal.connect(self.list_layers)
         self._viewer.layers.selection.events.changed.connect(self._selection_changed)
         self.list_layers()
+        self._refresh()  # without any layer, too: it says what to do
 
     def leave(self) -> None:
         """Listen to nothing any more."""
@@ -202,6 +204,7 @@ class SourceSection(Section):
         """The layers that can be restored, from top to bottom as napari lists them."""
         return [layer for layer in reversed(self._viewer.layers) if layers.is_image(layer)]
 
+    @handler
     def list_layers(self, _event: Any = None) -> None:
         """Show the image layers that are there now, the ticked ones still ticked."""
         images = self._images()
@@ -224,6 +227,7 @@ class SourceSection(Section):
         self.picker.show_layers(names, ticked)
         self._refresh()
 
+    @handler
     def _selection_changed(self, event: Any) -> None:
         """Tick what the user selects in napari; what was just opened selects itself."""
         selected = {str(x.unique_id) for x in self._viewer.layers.selection if layers.is_image(x)}
@@ -244,6 +248,7 @@ class SourceSection(Section):
                 for event in events:
                     event.connect(self._layer_changed)
 
+    @handler
     def _layer_changed(self, _event: Any = None) -> None:
         images = self._images()
         names = [(str(layer.unique_id), layer.name) for layer in images]
@@ -263,6 +268,7 @@ class SourceSection(Section):
         box.changed.connect(lambda word: self.attempt(lambda: self._correct(position, word)))
         return box
 
+    @handler
     def _refresh(self) -> None:
         """Show the axes of the first ticked layer."""
         try:
@@ -301,6 +307,7 @@ class SourceSection(Section):
         except ValueError:  # of a kind that it cannot be
             return layers.guess_axes(layer)
 
+    @handler
     def _kind_changed(self, _value: Any = None) -> None:
         self._chosen.clear()
         self._refresh()
@@ -309,6 +316,8 @@ class SourceSection(Section):
         """Give an axis another role, in all ticked layers that have the same axes."""
         first = self.ticked()[0]
         axes = self._axes_or_a_proposal(first)
+        if position >= len(axes.roles):  # the box of a layer that is gone
+            raise UserError(f"{first.name} has {len(axes.roles)} axes: there is no axis {position}")
         roles = list(axes.roles)
         roles[position] = _ROLES[word]
         QTimer.singleShot(0, self._refresh)  # not while the box is still speaking
