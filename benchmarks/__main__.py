@@ -29,6 +29,7 @@ BENCHMARKS = {
     "inpaint": "missing pixels of the ten images and of a multispectral cube (needs --data)",
     "multidim": "white noise on a multispectral cube, a light field, a video (needs --data; long)",
     "noise": "the estimated noise level against the known one (needs --data)",
+    "hostile_noise": "noise that differs, is shared, or is none",
     "real_noise": "noise that pixels share, simulated on photographs (needs --data; long)",
     "microscopy": "real noise, its level unknown (needs --data; long)",
     "large": "data larger than memory: peak memory, kills, workers, chunks read (long)",

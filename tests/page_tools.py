@@ -1,25 +1,10 @@
-"""Pages of the documentation as programs: their blocks, and viewers that they may open."""
+"""Viewers that pages and examples may open."""
 
 from __future__ import annotations
 
-import re
 import threading
-from pathlib import Path
 
 import pytest
-
-DOCS = Path(__file__).parents[1] / "docs"
-
-
-def blocks_of(page):
-    """The blocks of a page as (language, code), with the lines before, so that errors name them."""
-    text = (DOCS / page).read_text(encoding="utf-8")
-    for found in re.finditer(r"^```(\w+)\n(.*?)^```", text, re.DOTALL | re.MULTILINE):
-        yield found[1], "\n" * text[: found.start(2)].count("\n") + found[2]
-
-
-def python_blocks(page):
-    return [code for language, code in blocks_of(page) if language == "python"]
 
 
 @pytest.fixture

@@ -1,17 +1,15 @@
-"""What the examples and the page on scripts tell people to type works."""
+"""The examples work."""
 
 from __future__ import annotations
 
 import runpy
-from pathlib import Path
 
 import page_tools
 import pytest
-from page_tools import python_blocks
+from page_blocks import ROOT
 
 in_a_viewer = page_tools.in_a_viewer  # the fixture
 
-ROOT = Path(__file__).parents[1]
 IN_A_WINDOW = {"scripted_session.py"}
 EXAMPLES = sorted(path.name for path in (ROOT / "examples").glob("*.py"))
 
@@ -30,16 +28,3 @@ def test_example_with_a_window_runs(name, tmp_path, monkeypatch, in_a_viewer):
     names = runpy.run_path(str(ROOT / "examples" / name), run_name="example")
     in_a_viewer(names)
     assert names["dock"].result is not None
-
-
-@pytest.mark.screen
-def test_blocks_of_the_page_on_scripting_run(tmp_path, monkeypatch, in_a_viewer):
-    monkeypatch.chdir(tmp_path)
-    names = {"__name__": "scripting"}
-    in_a_viewer(names)
-    for block in python_blocks("scripting.md"):
-        try:
-            exec(compile(block, "docs/scripting.md", "exec", dont_inherit=True), names)
-        finally:
-            in_a_viewer(names)
-    assert "viewer" in names

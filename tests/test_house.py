@@ -32,7 +32,16 @@ ROOMS = (
     "plugin",
     "cli",
 )
-TOP = {"__about__", "_keywords", "_types", "cache", "cancellation", "checks", "choices", "errors"}
+TOP = {
+    "__about__",
+    "_keywords",
+    "_types",
+    "cache",
+    "cancellation",
+    "checks",
+    "choices",
+    "errors",
+} | {"renaming"}
 ENTRANCES = {"__init__", "__main__"}  # which open the door to all rooms
 GUI = {"napari", "magicgui", "qtpy", "pyqtgraph", "superqt"}
 
@@ -43,6 +52,8 @@ MAX_METHODS = 25
 def sources():
     """All modules of the package, as names without the package's own."""
     for path in sorted(PACKAGE.rglob("*.py")):
+        if path.name == "_version.py":  # the build wrote it
+            continue
         parts = path.relative_to(PACKAGE).with_suffix("").parts
         yield ".".join(parts[:-1] if parts[-1] == "__init__" and len(parts) > 1 else parts), path
 

@@ -1,14 +1,17 @@
 from __future__ import annotations
 
-import re
+import json
 import subprocess
 import sys
-from importlib.metadata import entry_points, requires, version
+from importlib.metadata import distribution, entry_points, requires
 from importlib.resources import files
 from pathlib import Path
+from urllib.parse import unquote, urlparse
+from xml.etree import ElementTree
 
 import pytest
 from npe2 import PluginManifest
+from npe2.manifest.schema import Category
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
@@ -16,6 +19,8 @@ import napari_scsc
 
 ROOT = Path(__file__).resolve().parents[1]
 QT_BINDINGS = {"pyqt5", "pyqt6", "pyside2", "pyside6"}
+HEAVY = {"napari", "qtpy", "magicgui", "pyqtgraph", "PyQt6", "PySide6"}
+ABOUT = "napari_scsc.__about__"
 
 
 def base_requirements() -> set[str]:
@@ -26,13 +31,31 @@ def base_requirements() -> set[str]:
     }
 
 
-def test_manifest_is_valid():
-    manifest = PluginManifest.from_distribution("napari-scsc")
+@pytest.fixture(scope="module")
+def manifest() -> PluginManifest:
+    """The manifest beside the sources; that of an installation may be older."""
+    return PluginManifest.from_file(str(files("napari_scsc").joinpath("napari.yaml")))
+
+
+def test_manifest_is_valid(manifest):
     manifest.validate_imports()
     assert manifest.name == "napari-scsc"
     # napari names a dock by the plugin in one place and by display_name in another: when the two
     # differ, the same dock can be opened twice.
     assert manifest.display_name == manifest.name
+
+
+def test_npe2_finds_nothing_to_complain_of():
+    done = run("-m", "npe2", "validate", str(files("napari_scsc").joinpath("napari.yaml")))
+    assert "'napari-scsc' valid" in done.stdout
+
+
+def test_manifest_says_what_the_plugin_is_for(manifest):
+    assert Category.Image_Processing in manifest.categories
+    (widget,) = manifest.contributions.widgets
+    assert widget.display_name == "Denoise and inpaint"
+    package, _, resource = manifest.icon.partition(":")
+    ElementTree.fromstring(files(package).joinpath(resource).read_text("utf-8"))
 
 
 def test_entry_point_names_the_manifest_in_the_package():
@@ -45,24 +68,50 @@ def test_package_is_marked_as_typed():
     assert files("napari_scsc").joinpath("py.typed").is_file()
 
 
-def test_version_is_the_same_everywhere():
-    assert napari_scsc.__version__ == version("napari-scsc")
-    citation = ROOT / "CITATION.cff"
-    if citation.is_file():
-        stated = re.search(r"^version: (\S+)$", citation.read_text("utf-8"), re.MULTILINE)
-        assert stated is not None
-        assert stated[1] == napari_scsc.__version__
+def test_version_is_that_of_the_installation():
+    installed = distribution("napari-scsc")
+    if not is_ours(installed):
+        pytest.skip("what is installed is another copy of the package")
+    assert napari_scsc.__version__ == installed.version
 
 
-def test_import_loads_no_gui():
+def is_ours(installed) -> bool:
+    """Whether the package that is imported is the one that is installed."""
+    package = Path(napari_scsc.__file__).parent
+    origin = json.loads(installed.read_text("direct_url.json") or "{}").get("url", "")
+    in_place = unquote(urlparse(origin).path).endswith(package.parents[1].as_posix())
+    return in_place or Path(str(installed.locate_file("napari_scsc"))) == package
+
+
+def test_import_loads_next_to_nothing():
     code = (
-        "import sys, napari_scsc\n"
-        "gui = {'napari', 'qtpy', 'magicgui', 'pyqtgraph', 'PyQt6', 'PySide6'}\n"
-        "print(*sorted(gui & set(sys.modules)))"
+        "import sys; before = set(sys.modules); import napari_scsc\n"
+        "print(*{name.partition('.')[0] for name in set(sys.modules) - before})"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    allowed = {"napari_scsc", "__future__", "importlib", "warnings"}
+    assert set(run("-c", code).stdout.split()) <= allowed
+
+
+def test_manifest_loads_nothing_of_the_package():
+    code = (
+        "import sys; from importlib.resources import files; from npe2 import PluginManifest\n"
+        "PluginManifest.from_file(str(files('napari_scsc').joinpath('napari.yaml')))\n"
+        f"print(*sorted({HEAVY!r} & set(sys.modules)))\n"
+        "print(*sorted(name for name in sys.modules if name.startswith('napari_scsc.')))"
+    )
+    assert run("-c", code).stdout.split() in ([ABOUT], [ABOUT, "napari_scsc._version"])
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """What Python does in a process of its own."""
+    done = subprocess.run(
+        [sys.executable, "-X", "utf8", *arguments],
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
-    assert done.stdout.split() == []
+    return done
 
 
 def test_base_needs_neither_napari_nor_a_qt_binding():

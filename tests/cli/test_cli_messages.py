@@ -172,7 +172,7 @@ def test_every_remedy_has_words_of_the_command_line():
 
 def test_arguments_are_called_as_the_options_that_set_them():
     arguments = {field.name for kind in (RestoreOptions, LearnOptions) for field in fields(kind)}
-    not_offered = {"draw", "ball", "checkpoint", "every", "every_seconds"}
+    not_offered = {"draw", "ball", "checkpoint", "every", "every_seconds", "rng"}
     assert arguments - set(ARGUMENT_NAMES) == not_offered
     for command in main.commands.values():
         for option in command.params:
@@ -211,3 +211,34 @@ def test_error_about_one_of_several_inputs_names_it():
     with pytest.raises(UserError) as caught, naming_inputs(["a.tif", "b.tif"]):
         raise UserError("cannot share filters", argument="images")
     assert render(caught.value.message) == "the inputs cannot share filters"
+
+
+def test_names_of_files_do_not_move_the_cursor(folder, cells):
+    name = "a\x1b[2J\x1b]0;title\x07\u202e.npy"
+    np.save(name, cells)
+    for result in (
+        run("info", name),
+        run("denoise", name, "-o", f"{name[:-4]}.tif", *DRAFT),
+        run("denoise", f"none{name}", "-o", "b.tif", *DRAFT),
+        run("info", "--json", name),
+    ):
+        told = result.stdout + result.stderr
+        assert not [c for c in told.replace("\n", "").replace("\r", "") if not c.isprintable()]
+        assert "x1b" in told or "u001b" in told
+
+
+@pytest.mark.parametrize("name", ["cut.tif", "cut.zarr"])
+def test_info_fails_for_values_that_cannot_be_read(folder, cells, name):
+    if name == "cut.tif":
+        tifffile.imwrite(name, cells, compression="zlib")
+        data = Path(name).read_bytes()
+        Path(name).write_bytes(data[:500] + bytes(len(data) - 500))
+    else:
+        import zarr
+
+        zarr.create_array(name, data=cells, chunks=cells.shape)
+        Path(name, "c", "0", "0").write_bytes(b"damaged")
+    result = run("info", name)
+    assert result.exit_code == 1
+    assert "shape" in result.stdout
+    assert "cannot be read" in result.stderr

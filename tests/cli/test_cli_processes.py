@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -25,11 +24,12 @@ from cli_tools import (
     start,
     succeed,
 )
+from page_blocks import blocks_of
 
 from napari_scsc import FilterBank, denoise, samples
 from napari_scsc.cli.program import INTERRUPTED
 
-DOCS = Path(__file__).resolve().parents[2] / "docs" / "command-line.md"
+PAGE = "docs/command-line.md"
 
 
 def test_help_loads_nothing_heavy():
@@ -201,9 +201,10 @@ def test_examples_of_the_page_work_as_written(folder, cells):
         save(f"night1/{name}.tif", cells, "yx", None, None)
     np.save("embryo.npy", np.stack([samples.noisy_tissue((72, 64), seed=i) for i in range(8)]))
     tifffile.imwrite("dead-pixels.tif", (np.arange(64) == 20) * np.ones(cells.shape, np.uint8))
-    examples = re.findall(r"^```sh\n(.*?)^```", DOCS.read_text("utf-8"), re.DOTALL | re.MULTILINE)
-    assert len(examples) == 5
+    examples = [b.code for b in blocks_of(PAGE) if b.language == "sh" and "clone" not in b.code]
+    assert len(examples) == 6
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    printed = []
     for example in examples:
         done = subprocess.run(
             ["bash", "-e", "-o", "pipefail", "-c", example],
@@ -213,9 +214,10 @@ def test_examples_of_the_page_work_as_written(folder, cells):
             env={**os.environ, "PATH": path},
         )
         assert done.returncode == 0, example + done.stderr
+        printed.append(done.stdout)
     assert sorted(os.listdir("night1-clean")) == ["a.tif", "b.tif"]
     assert open_file("embryo.ome.zarr").labels == ("z", "y", "x")
-    assert float(done.stdout) > 0
+    assert float(printed[4]) > 0
     for name in ("cells-clean.tif", "cells.npy", "cells.zarr"):
         assert np.asarray(open_file(name).array).std() < cells.std()
     filled = tifffile.imread("cells-filled.tif")

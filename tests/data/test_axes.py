@@ -284,3 +284,10 @@ def test_data_are_described_in_words_that_users_know(axes, shape, words):
 def test_roles_are_explained_in_words(axes, words):
     n = len(axes_module.split_axes(axes))
     assert explain_axes(resolve((9,) * n, axes=axes)) == words
+
+
+def test_kind_that_contradicts_the_axes_is_refused():
+    axes = Axes("stack", ("z", "y", "x"), ("shift", "shift", "shift"))
+    assert resolve((9, 8, 7), "stack", axes) == axes
+    with pytest.raises(ValueError, match=r"kind is .video., but the axes .* .stack."):
+        resolve((9, 8, 7), "video", axes)

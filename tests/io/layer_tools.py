@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import imageio.v3 as iio
 import numpy as np
 
 from napari_scsc import FilterBank
-from napari_scsc.io.layers import get_reader
+from napari_scsc.io.layers import get_reader, read_layers
 
 RNG = np.random.default_rng(0)
 
 
 def read(path):
-    """The layers of a path, by the way that napari takes."""
+    """The layers of a path, by the way that napari takes for what it offers us, and the dock."""
     reader = get_reader(str(path))
-    assert reader is not None
-    return reader(str(path))
+    return read_layers(Path(path)) if reader is None else reader(str(path))
 
 
 def read_one(path):

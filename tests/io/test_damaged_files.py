@@ -25,7 +25,7 @@ from file_tools import (
 )
 
 from napari_scsc.errors import Remedy, UserError
-from napari_scsc.io.formats import open_file, zarr_files
+from napari_scsc.io.formats import open_file, zarr_guard
 
 # What cannot be read
 
@@ -264,4 +264,4 @@ def test_the_check_for_pickle_looks_at_every_codec():
         metadata = Metadata()
 
     with pytest.raises(ValueError, match="pickle"):
-        zarr_files._check_codecs(Stored())
+        zarr_guard.check_codecs(Stored())

@@ -5,6 +5,7 @@ import os
 import pickle
 import time
 from multiprocessing.pool import ThreadPool
+from pathlib import Path
 
 import dask.array as da
 import file_tools
@@ -37,7 +38,7 @@ from napari_scsc.data.image import wrap_image
 from napari_scsc.io.formats import file_arrays, image_folders, open_file
 from napari_scsc.io.formats.file_arrays import FileArray
 from napari_scsc.io.formats.pictures import read_picture
-from napari_scsc.io.layers import get_reader
+from napari_scsc.io.layers import read_layers
 from napari_scsc.io.stores import store_for
 
 
@@ -127,7 +128,7 @@ def test_any_region_of_any_file_is_that_of_the_array(tmp_path_factory, values, d
 
 def same_as_the_eager_reader(path):
     """The array and its labels, with the axes in the order of the eager reader."""
-    ((data, known, _),) = get_reader(path)(path)
+    ((data, known, _),) = read_layers(Path(path))
     opened = open_file(path)
     labels = (*known["axis_labels"], *(("c",) if known["rgb"] else ()))
     order = [opened.labels.index(label) for label in labels]
@@ -308,3 +309,20 @@ def test_a_forked_process_opens_its_own(tmp_path):
         if child == 0:
             os._exit(0 if not file_arrays._open_files and (array[:] == CUBE).all() else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_threads_that_fail_at_the_same_time_do_not_wait_for_each_other(tmp_path):
+    import zarr
+
+    array = zarr.create_array(str(tmp_path / "a.zarr"), data=CUBE, chunks=(1, *CUBE.shape[1:]))
+    for chunk in (tmp_path / "a.zarr" / "c").rglob("0"):
+        if chunk.is_file():
+            chunk.write_bytes(b"damaged")
+    lazy = open_file(tmp_path / "a.zarr").array
+    assert lazy.shape == array.shape
+    for _ in range(10):
+        with ThreadPool(4) as pool:
+            found = [pool.apply_async(lambda: lazy[:]) for _ in range(8)]
+            for one in found:
+                with pytest.raises(ValueError, match="not a readable zarr"):
+                    one.get(timeout=30)

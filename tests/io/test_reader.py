@@ -21,15 +21,15 @@ def test_none_for_what_is_not_ours(tmp_path):
     (tmp_path / "a.tif").write_bytes(b"")
     (tmp_path / "a.txt").write_text("")
     (tmp_path / "empty").mkdir()
-    for name in ("a.tif", "a.txt", "empty", "absent.npy"):
+    for name in ("a.tif", "a.txt", "empty", "absent.npz"):
         assert get_reader(str(tmp_path / name)) is None
-    assert get_reader([str(tmp_path / "a.npy"), str(tmp_path / "b.npy")]) is None
+    assert get_reader([str(tmp_path / "a.npz"), str(tmp_path / "b.npz")]) is None
 
 
 def test_a_path_is_taken_as_string_path_or_list_of_one(tmp_path):
-    with open(tmp_path / "A.NPY", "wb") as stream:  # np.save would add an ending
-        np.save(stream, np.ones((3, 4)))
-    for path in (tmp_path / "A.NPY", str(tmp_path / "A.NPY"), [str(tmp_path / "A.NPY")]):
+    with open(tmp_path / "A.NPZ", "wb") as stream:  # np.savez would add an ending
+        np.savez(stream, values=np.ones((3, 4)))
+    for path in (tmp_path / "A.NPZ", str(tmp_path / "A.NPZ"), [str(tmp_path / "A.NPZ")]):
         ((data, arguments, _),) = get_reader(path)(path)
         assert data.shape == (3, 4)
         assert arguments["name"] == "A"
@@ -82,14 +82,25 @@ def manager():
 
 
 @pytest.mark.parametrize(
-    "name", ["a.scsc", "a_lenslet_9x9.png", "a.npy", "A.NPZ", "a.mat", "a.h5", "a.mp4", "a.b.hdf5"]
+    "name",
+    [
+        "a.scsc",
+        "a_lenslet_9x9.png",
+        "a.ome.tif",
+        "A.OME.TIFF",
+        "A.NPZ",
+        "a.mat",
+        "a.h5",
+        "a.b.hdf5",
+    ],
 )
-def test_manifest_sends_our_files_to_the_reader(manager, name, tmp_path):
+def test_manifest_sends_our_files_to_the_reader(manager, name):
     assert [r.command for r in manager.iter_compatible_readers(name)] == ["napari-scsc.read"]
-    assert [r.command for r in manager.iter_compatible_readers(str(tmp_path))] == [
-        "napari-scsc.read"
-    ]
-    assert list(manager.iter_compatible_readers("a.png")) == []
+
+
+@pytest.mark.parametrize("name", ["", "a.tif", "a.tiff", "a.png", "a.npy", "a.gif", "a.mp4"])
+def test_manifest_leaves_to_others_what_they_read(manager, name, tmp_path):
+    assert list(manager.iter_compatible_readers(str(tmp_path / name))) == []
 
 
 def test_manifest_names_every_ending_that_is_read(manager):
@@ -97,7 +108,7 @@ def test_manifest_names_every_ending_that_is_read(manager):
     patterns = {f"*{layers.BANK_SUFFIX}"}
     for known in formats.FORMATS:
         if known.in_napari:
-            stem = known.stem.replace(r"\d{1,2}", "*").replace(".*", "*")
+            stem = known.stem.replace(r"\d{1,2}", "*").replace(".*", "*").replace("\\.", ".")
             patterns |= {stem + suffix for suffix in known.suffixes}
     assert set(reader.filename_patterns) == patterns
 

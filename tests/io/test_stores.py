@@ -3,7 +3,6 @@ from __future__ import annotations
 import errno
 import math
 import multiprocessing
-import os
 import pickle
 import shutil
 import subprocess
@@ -295,8 +294,9 @@ def test_a_folder_that_must_not_be_written_to_is_named(tmp_path, suffix, monkeyp
     def refuse(*_, **__):
         raise PermissionError(errno.EACCES, "Permission denied", "some temporary file")
 
-    target = "mkdir" if "zarr" in suffix else "rename"
-    monkeypatch.setattr(os, target, refuse)
+    is_folder = "zarr" in suffix
+    target = "os.mkdir" if is_folder else "napari_scsc.io.atomic_files.rename_exclusively"
+    monkeypatch.setattr(target, refuse)
     path = tmp_path / f"a{suffix}"
     with pytest.raises(PermissionError) as raised:
         store_for(path, (4, 4), "f4", (2, 2)).create()
@@ -350,7 +350,15 @@ def test_a_store_that_could_not_be_made_leaves_nothing(tmp_path, suffix, monkeyp
     def stop(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(os, "rename", stop)
+    monkeypatch.setattr("napari_scsc.io.atomic_files.rename_exclusively", stop)
     with pytest.raises(KeyboardInterrupt):
         store_for(tmp_path / f"a{suffix}", (4, 4), "f4", (2, 2)).create()
     assert not list(tmp_path.iterdir())
+
+
+def test_room_that_is_missing_is_told_in_units_of_its_size(tmp_path, monkeypatch):
+    usage = type("Usage", (), {"free": 3000})
+    monkeypatch.setattr("shutil.disk_usage", lambda _: usage)
+    store = store_for(tmp_path / "a.npy", (100, 100), np.float32, (100, 100))
+    with pytest.raises(OSError, match=r"40\.0 kB are needed, but the disk has 3\.0 kB left"):
+        store.create()

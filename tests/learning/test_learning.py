@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import tracemalloc
+import warnings
 from collections import Counter
 from functools import cache
 from pathlib import Path
@@ -669,3 +670,13 @@ def test_psnr_on_the_way_is_relative_to_the_range_of_the_image():
         u.sample.psnr for u in iter_denoise(image, kind="image") if isinstance(u, TileLearned)
     ]
     assert abs(np.median(alone) - np.median(while_restoring)) < 2
+
+
+@pytest.mark.parametrize("model", ["scsc", "patches"])
+@pytest.mark.parametrize("shape", [(1, 1), (2, 2), (1, 5)])
+def test_filters_of_hardly_any_pixels_are_learned(model, shape):
+    image = np.random.default_rng(0).normal(100, 10, (32, 32)).astype(np.float32)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        bank = napari_scsc.learn([image], model=model, filter_shape=shape, n_base=1)
+    assert bank.filters.shape == (1, *shape)

@@ -299,7 +299,7 @@ def test_full_disk_leaves_the_old_file(bank, saved, monkeypatch, where):
     with monkeypatch.context() as patched:
         patched.setattr(target, where, full)
         with pytest.raises(OSError, match="No space"):
-            FilterBank(bank.filters * 2, 1).save(saved)
+            FilterBank(bank.filters * 2, 1).save(saved, overwrite=True)
     assert saved.read_bytes() == before
     assert os.listdir(saved.parent) == [saved.name]
 
@@ -312,5 +312,25 @@ def test_file_has_the_usual_permissions(bank, tmp_path):
     bank.save(path)
     assert stat.S_IMODE(path.stat().st_mode) == usual
     path.chmod(0o640)
-    bank.save(path)
+    bank.save(path, overwrite=True)
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
+
+
+def test_bank_is_not_written_over_a_file_unless_that_is_said(bank, tmp_path):
+    path = tmp_path / "thesis.scsc"
+    path.write_text("all of it")
+    with pytest.raises(FileExistsError, match="overwrite=True"):
+        bank.save(path)
+    assert path.read_text() == "all of it"
+    assert os.listdir(tmp_path) == [path.name]
+    bank.save(path, overwrite=True)
+    assert FilterBank.load(path).id == bank.id
+
+
+def test_file_that_appears_while_a_bank_is_written_stays(bank, tmp_path, monkeypatch):
+    path = tmp_path / "thesis.scsc"
+    monkeypatch.setattr(os, "fsync", lambda _: path.write_text("all of it"))
+    with pytest.raises(FileExistsError, match="is there already"):
+        bank.save(path)
+    assert path.read_text() == "all of it"
+    assert os.listdir(tmp_path) == [path.name]

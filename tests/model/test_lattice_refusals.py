@@ -26,7 +26,7 @@ from napari_scsc import FileFormatError, FilterBank, LatticeSCSC, samples
         ({"forget": 1.0}, ValueError, "forget"),
         ({"forget": -0.1}, ValueError, "forget"),
         ({"seed": -1}, ValueError, "seed"),
-        ({"seed": None}, TypeError, "seed"),
+        ({"seed": "1"}, TypeError, "seed"),
     ],
 )
 def test_wrong_arguments_are_named(arguments, error, word):
@@ -133,7 +133,7 @@ def test_what_is_no_checkpoint_is_refused(tmp_path):
     path.write_bytes(b"nothing of the kind")
     with pytest.raises(FileFormatError, match="file"):
         LatticeSCSC.resume(path)
-    model.bank.save(path)
+    model.bank.save(path, overwrite=True)
     with pytest.raises(FileFormatError, match="filter bank"):
         LatticeSCSC.resume(path)
     model.checkpoint(path)

@@ -11,10 +11,15 @@ from napari_scsc import samples
 from napari_scsc.plugin import preferences, requests
 from napari_scsc.run.updates import BlocksDone, RegionRestored, RestorationWarning
 
+_MAX_PIECE = 256  # pixels along a side: a larger picture of its own takes minutes
+
 
 def noisy_cells(shape=(64, 64)):
     """A picture (y, x), or as many of them as the axes before say, each with its own noise."""
-    x = np.broadcast_to(samples.tissue(shape[-2:]), shape)
+    piece = samples.tissue(tuple(min(n, _MAX_PIECE) for n in shape[-2:]))
+    pieces = [-(-n // _MAX_PIECE) for n in shape[-2:]]
+    picture = np.tile(piece, pieces)[: shape[-2], : shape[-1]]
+    x = np.broadcast_to(picture, shape)
     return (1000 * x + np.random.default_rng(0).normal(500, 60, shape)).astype(np.uint16)
 
 

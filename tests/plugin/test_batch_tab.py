@@ -8,13 +8,14 @@ import shlex
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 from dock_tools import children, our_threads, quietly
-from qtpy.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
-from qtpy.QtGui import QDragEnterEvent, QDragMoveEvent, QDropEvent
+from journey_tools import click, drop
+from qtpy.QtCore import Qt
 from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QAbstractButton, QApplication, QComboBox, QLineEdit
 
@@ -66,10 +67,6 @@ def make_tab(qtbot):
         tab.stop()
         assert tab.wait(20)
     qtbot.waitUntil(lambda: not our_threads(), timeout=5000)
-
-
-def click(button):
-    QTest.mouseClick(button, Qt.MouseButton.LeftButton)
 
 
 def run(tab):
@@ -147,6 +144,43 @@ def test_stop_keeps_what_is_done_and_starting_again_goes_on(
     check_bits(tmp_path / "denoised", 5)
     assert not list((tmp_path / "denoised").glob("*.partial"))
     assert tab.errors == []
+
+
+CHILD = """
+import sys
+from qtpy.QtWidgets import QApplication
+application = QApplication([])
+from napari_scsc.plugin.batch.batch_tab import BatchTab
+from napari_scsc.plugin.batch.settings import BatchSettings
+tab = BatchTab(lambda: BatchSettings(options={options!r}))
+tab.add_paths(sys.argv[1:])
+tab.show()
+tab.start()
+tab.wait()
+"""
+
+
+@pytest.mark.slow
+def test_hundred_files_go_on_after_a_kill_to_the_same_bits(make_tab, make_files, tmp_path):
+    paths = make_files(100)
+    child = subprocess.Popen([sys.executable, "-c", CHILD.format(options=OPTIONS), *paths])
+    made = tmp_path / "denoised"
+    for _ in range(6000):
+        if len(list(made.glob("*.npy"))) >= 30:
+            break
+        assert child.poll() is None
+        time.sleep(0.02)
+    child.kill()
+    child.wait()
+    before = {path: path.stat().st_mtime_ns for path in made.glob("*.npy")}
+    assert 30 <= len(before) < 100
+    tab = make_tab()
+    tab.add_paths(paths)
+    run(tab)
+    assert states(tab).count("done") + states(tab).count("was there") == 100
+    assert {path: path.stat().st_mtime_ns for path in before} == before  # these were left alone
+    check_bits(made, 100)
+    assert not list(made.glob("*.partial"))
 
 
 def test_broken_file_is_a_failed_row_and_the_others_are_done(make_tab, make_files, tmp_path):
@@ -295,19 +329,6 @@ def test_command_needs_filters_that_are_in_a_file(make_tab, make_files):
     (error,) = tab.errors
     assert isinstance(error, UserError)
     assert "save the filters first" in str(error)
-
-
-def drop(table, paths):
-    data = QMimeData()
-    data.setUrls([QUrl.fromLocalFile(str(path)) for path in paths])
-    facts = (Qt.DropAction.CopyAction, data, Qt.MouseButton.LeftButton)
-    modifiers = Qt.KeyboardModifier.NoModifier
-    for event in (
-        QDragEnterEvent(QPoint(5, 5), *facts, modifiers),
-        QDragMoveEvent(QPoint(5, 5), *facts, modifiers),
-        QDropEvent(QPointF(5, 5), *facts, modifiers),
-    ):
-        QApplication.sendEvent(table.viewport(), event)
 
 
 def test_files_and_folders_are_dropped_each_once(make_tab, make_files, tmp_path):

@@ -5,54 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from dock_tools import choose, finish, is_ready, noisy_cells, slow_down, slow_learning
+from journey_tools import buttons_in_sight, give_focus, turn_wheel, type_into
 from napari.settings import get_settings
-from qtpy.QtCore import QPoint, QPointF, Qt
-from qtpy.QtGui import QWheelEvent
+from qtpy.QtCore import Qt
 from qtpy.QtTest import QTest
 from qtpy.QtWidgets import (
     QApplication,
     QMessageBox,
-    QPushButton,
     QSlider,
-    QToolButton,
 )
 
 pytestmark = pytest.mark.screen
-
-
-def focus(widget):
-    """Give a widget the focus: its window must be the active one for that."""
-    widget.window().activateWindow()
-    widget.setFocus()
-    for _ in range(100):
-        if QApplication.focusWidget() is widget:
-            return
-        QTest.qWait(20)
-    raise AssertionError(QApplication.focusWidget())
-
-
-def type_into(box, text):
-    """Replace what a field says, as hands do."""
-    focus(box)
-    box.selectAll()
-    QTest.keyClicks(box, text)
-    QTest.keyClick(box, Qt.Key.Key_Return)
-
-
-def turn_wheel(widget, notches):
-    middle = QPointF(widget.rect().center())
-    where = QPointF(widget.mapToGlobal(widget.rect().center()))
-    event = QWheelEvent(
-        middle,
-        where,
-        QPoint(0, 0),
-        QPoint(0, 120 * notches),
-        Qt.MouseButton.NoButton,
-        Qt.KeyboardModifier.NoModifier,
-        Qt.ScrollPhase.NoScrollPhase,
-        False,
-    )
-    QApplication.sendEvent(widget, event)
 
 
 # --- numbers --------------------------------------------------------------------------------------
@@ -73,7 +36,7 @@ def test_noise_steps_from_auto_to_what_was_found_and_on_in_tenths(make_dock):
     finish(dock)
     found = float(f"{dock.runner.result.noise.sigma:.3g}")
     box = dock.restore_section.sigma.native
-    focus(box)
+    give_focus(box)
     QTest.keyClick(box, Qt.Key.Key_Up)
     assert dock.sigma == pytest.approx(found)
     QTest.keyClick(box, Qt.Key.Key_Up)
@@ -94,7 +57,7 @@ def test_noise_that_was_typed_belongs_to_its_layer(make_dock):
 def test_keys_move_the_strength_in_sensible_steps(make_dock):
     _, dock = make_dock(noisy_cells(), show=True)
     (slider,) = dock.restore_section.strength.native.findChildren(QSlider)
-    focus(slider)
+    give_focus(slider)
     QTest.keyClick(slider, Qt.Key.Key_Right)
     assert dock.strength == pytest.approx(1.05)
     QTest.keyClick(slider, Qt.Key.Key_PageUp)
@@ -103,7 +66,7 @@ def test_keys_move_the_strength_in_sensible_steps(make_dock):
 
 def test_wheel_over_a_field_without_focus_changes_nothing(make_dock, qtbot):
     _, dock = make_dock(noisy_cells(), show=True)
-    focus(dock.run_section.main_button)
+    give_focus(dock.run_section.main_button)
     (slider,) = dock.restore_section.strength.native.findChildren(QSlider)
     fields = (
         dock.restore_section.quality.native,
@@ -117,7 +80,7 @@ def test_wheel_over_a_field_without_focus_changes_nothing(make_dock, qtbot):
             turn_wheel(field, -1)
             turn_wheel(field, 2)
     assert (dock.quality, dock.sigma, dock.strength, dock.tabs.currentIndex()) == before
-    focus(dock.restore_section.quality.native)
+    give_focus(dock.restore_section.quality.native)
     turn_wheel(dock.restore_section.quality.native, 1)
     assert dock.quality != before[0]
 
@@ -140,18 +103,13 @@ def test_main_button_stops_what_is_being_learned(make_dock, qtbot, monkeypatch):
 def test_one_click_makes_the_result_and_few_buttons_are_in_sight(make_dock, qtbot):
     viewer, dock = make_dock(noisy_cells(), name="mine", show=True)
 
-    def in_sight():
-        page = dock.tabs.currentWidget()
-        buttons = [*page.findChildren(QPushButton), *page.findChildren(QToolButton), dock.menu]
-        return [button for button in buttons if button.isVisible()]
-
-    assert len(in_sight()) <= 6
+    assert len(buttons_in_sight(dock)) <= 6
     qtbot.mouseClick(dock.run_section.main_button, Qt.MouseButton.LeftButton)
     assert dock.busy
-    assert len(in_sight()) <= 6
+    assert len(buttons_in_sight(dock)) <= 6
     finish(dock)
     assert "mine · denoised" in viewer.layers
-    assert len(in_sight()) <= 6
+    assert len(buttons_in_sight(dock)) <= 6
 
 
 def test_what_is_said_of_a_pause_ends_with_it(make_dock, qtbot, monkeypatch):
@@ -223,7 +181,7 @@ def test_reference_of_another_range_is_scaled_before_it_is_compared(make_dock):
 def test_keyboard_alone_restores_and_the_focus_stays(make_dock, qtbot):
     viewer, dock = make_dock(noisy_cells(), name="mine", show=True)
     dock.quality = "draft"
-    focus(dock.restore_section.quality.native)
+    give_focus(dock.restore_section.quality.native)
     button = dock.run_section.main_button
     for _ in range(12):
         if QApplication.focusWidget() is button:
@@ -235,7 +193,7 @@ def test_keyboard_alone_restores_and_the_focus_stays(make_dock, qtbot):
     finish(dock)
     assert "mine · denoised" in viewer.layers
     assert dock.isAncestorOf(QApplication.focusWidget())
-    focus(dock.tabs.tabBar())
+    give_focus(dock.tabs.tabBar())
     QTest.keyClick(dock.tabs.tabBar(), Qt.Key.Key_Right)
     assert dock.tabs.currentIndex() == 1
 

@@ -282,7 +282,7 @@ def test_commands_read_well_and_those_that_need_a_path_are_not_offered():
         assert "_" not in title
         assert len(title) < 80
     hidden = {c.id for c in manifest.contributions.commands if c.enablement == "False"}
-    assert hidden == {"napari-scsc.read", "napari-scsc.write_bank"}
+    assert hidden == {f"napari-scsc.{name}" for name in ("read", "write_bank", "write_layers")}
 
 
 def dock_of(viewer):
@@ -351,14 +351,17 @@ def test_samples_open_and_are_guessed_right(make_light_dock):
         "multispectral": "multispectral",
         "light_field": "light-field",
         "with_holes": "image",
+        "rgb": "rgb",
     }
     offered = PluginManifest.from_distribution("napari-scsc").contributions.sample_data
-    assert {sample.key for sample in offered} == set(expected)
+    assert {sample.key for sample in offered} == {*expected, "time_lapse"}
     for key, kind in expected.items():
         made = viewer.open_sample("napari-scsc", key)
         dock.sources = [made[0].name]
         assert dock.axes == PRESETS[kind]
         assert is_ready(dock)
+    dock.sources = [viewer.open_sample("napari-scsc", "time_lapse")[0].name]
+    assert dock.axes.roles == ("sample", "sample", "shift", "shift", "shift")
     dock.missing_layer = "missing"
 
 

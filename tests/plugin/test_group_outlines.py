@@ -291,7 +291,7 @@ def test_the_pixel_is_marked_at_once_and_while_somebody_looks(make_light_dock, q
 def test_the_mark_is_seen_however_large_the_image_is(make_dock, qtbot):
     viewer, dock = make_dock(np.zeros((4000, 4000), np.uint8), name="mine", show=True)
     viewer.reset_view()
-    mark = dock._explainer.outlines.mark
+    mark = dock.explainer.outlines.mark
     mark.set_seen(True)
     mark.show(viewer.layers["mine"], (2000, 2000))
     qtbot.wait(100)

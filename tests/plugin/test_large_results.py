@@ -71,6 +71,7 @@ def test_large_result_is_a_file_with_the_same_values_scale_units_and_axes(make_d
     assert written.attrs["units"] == ["micrometer", "micrometer"]
     (opened,) = get_reader(path)(path)
     np.testing.assert_allclose(opened[1]["scale"], PLACE["scale"])
+    np.testing.assert_allclose(opened[1]["translate"], viewer.layers["my cells/1"].translate)
     assert tuple(opened[1]["axis_labels"]) == ("y", "x")
 
     result = dock.result

@@ -97,6 +97,7 @@ def count_runs(monkeypatch):
     return runs
 
 
+FRAME = "preview · frame"
 PLACES = [
     {"scale": (2, 3), "translate": (5, -4), "units": ("um", "um")},
     {"rotate": 25, "scale": (0.5, 0.5), "shear": [0.1]},
@@ -127,7 +128,7 @@ def test_preview_is_the_denoised_crop_at_its_place_with_the_looks_of_its_source(
     assert preview.colormap.name == "magma"
     assert tuple(preview.contrast_limits) == (400, 1200)
     assert viewer.layers.extent.units == units
-    assert preview.bounding_box.visible
+    assert FRAME in viewer.layers
     assert layers.is_ours(preview)
     assert live.noises
     live.switch(False)
@@ -199,6 +200,14 @@ def test_the_3d_view_has_as_many_planes_as_the_2d_view(make_napari_viewer, qtbot
         assert plane == [slice(0, 64), slice(0, 64)]
     viewer.scene.camera.center = (60, 32, 32)
     assert preview_region(snapshot, source, viewer)[0] == slice(16, 25)
+
+
+def test_the_3d_view_of_flat_images_has_a_preview():
+    viewer = ViewerModel()
+    source = viewer.add_image(noisy_cells((80, 90)))
+    viewer.dims.ndisplay = 3
+    region = preview_region(layers.take_snapshot(source, PRESETS["image"]), source, viewer)
+    assert [s.stop - s.start for s in region] == [80, 90]
 
 
 def test_preview_fills_what_the_mask_covers_in_view(qtbot, make_preview):
@@ -369,7 +378,7 @@ def test_selection_stays_and_a_renamed_preview_is_the_users(qtbot, make_preview)
     np.testing.assert_array_equal(preview.data, values)
     live.switch(False)
     assert [x.name for x in viewer.layers] == ["mine", "other", "kept"]
-    assert not preview.bounding_box.visible
+    assert FRAME not in viewer.layers
 
 
 def test_removing_the_preview_switches_it_off(qtbot, make_preview):
@@ -396,7 +405,7 @@ def test_another_layer_takes_the_preview_over(qtbot, make_preview):
     fields.layer = other
     live.refresh()
     wait(qtbot, live)
-    assert [x.name for x in viewer.layers] == ["mine", "other", "other · preview"]
+    assert [x.name for x in viewer.layers] == ["mine", "other", "other · preview", FRAME]
     source.translate = (3, 3)  # nobody listens to it any more
     assert not live.running
 

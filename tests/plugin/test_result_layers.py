@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import json
+import threading
 
 import dask.array as da
 import numpy as np
@@ -12,12 +14,15 @@ import zarr
 from dock_tools import (
     finish,
     noisy_cells,
+    quietly,
     run_script,
     slow_down,
 )
 
 from napari_scsc import __version__, denoise, inpaint, samples
 from napari_scsc.data.axes import PRESETS
+from napari_scsc.plugin import layers
+from napari_scsc.plugin.requests import RestoreRequest, keep_request
 
 pytestmark = pytest.mark.screen
 
@@ -118,14 +123,17 @@ def test_result_looks_like_its_source_and_has_the_recipe(request, kind):
     assert_same_looks(looked, seen(result))
     assert viewer.layers.extent.units == source.units
     recipe = result.metadata["napari_scsc"]["recipe"]
-    assert recipe == {
+    assert recipe == json.loads(json.dumps(recipe))
+    assert {name: recipe[name] for name in ("task", "script", "version", "bank", "filters")} == {
+        "task": "denoise",
         "script": dock.script,
-        "strength": 1.25,
-        "quality": "fast",
-        "seed": 3,
         "version": __version__,
         "bank": dock.bank.id,
+        "filters": None,
     }
+    options = {name: recipe["options"][name] for name in ("strength", "quality", "seed")}
+    assert options == {"strength": 1.25, "quality": "fast", "seed": 3}
+    assert recipe["noise"]["sigma"] == dock.runner.result.noise.sigma
     np.testing.assert_array_equal(run_script(viewer, recipe["script"])["result"], result.data)
 
     assert source.data is image
@@ -236,13 +244,15 @@ def test_second_run_has_a_layer_of_its_own_and_leaves_the_first_alone(make_light
     expected = denoise(image, bank=dock.bank, quality="fast", strength=2.0)
     np.testing.assert_array_equal(second.data, expected)
     np.testing.assert_allclose(second.scale, (0.5, 0.5))
-    assert second.metadata["napari_scsc"]["recipe"]["strength"] == 2.0
+    assert second.metadata["napari_scsc"]["recipe"]["options"]["strength"] == 2.0
     np.testing.assert_array_equal(first.data, former)
     np.testing.assert_allclose(first.scale, (1, 1))
     assert first.metadata == recipe
 
 
-@pytest.mark.parametrize("change", ["renamed", "duplicated", "painted over"])
+@pytest.mark.parametrize(
+    "change", ["renamed", "duplicated", "duplicated and the first gone", "painted over"]
+)
 def test_result_that_the_user_keeps_survives_the_next_run(make_light_dock, change):
     viewer, dock = make_light_dock(noisy_cells(), name="mine")
     dock.quality = "fast"
@@ -251,8 +261,10 @@ def test_result_that_the_user_keeps_survives_the_next_run(make_light_dock, chang
     kept = viewer.layers["mine · denoised"]
     if change == "renamed":
         kept.name = "the good one"
-    elif change == "duplicated":
-        kept = duplicate(viewer, kept)
+    elif change.startswith("duplicated"):
+        first, kept = kept, duplicate(viewer, kept)
+        if "gone" in change:
+            viewer.layers.remove(first)
     else:
         kept.data[:10] = 0
     before, called = kept.data.copy(), kept.name
@@ -263,6 +275,57 @@ def test_result_that_the_user_keeps_survives_the_next_run(make_light_dock, chang
     assert kept.name == called
     np.testing.assert_array_equal(kept.data, before)
     assert dock.result is not kept
+
+
+@pytest.mark.parametrize("container", ["numpy", "multiscale"])
+@pytest.mark.parametrize("first", ["nothing", "learns"])
+def test_layer_that_is_edited_while_it_is_restored_leaks_nothing(
+    make_light_dock, qtbot, monkeypatch, container, first
+):
+    image = noisy_cells()
+    before = image.copy()
+    is_multiscale = container == "multiscale"
+    viewer, dock = make_light_dock()
+    viewer.add_image(
+        [image, image[::2, ::2]] if is_multiscale else image,
+        name="mine",
+        multiscale=is_multiscale,
+    )
+    dock.quality = "fast"
+    if first == "learns":
+        dock.n_base = 8
+    edited, updates = threading.Event(), RestoreRequest.updates
+
+    def updates_after_the_edit(self, out, cancellation):
+        assert edited.wait(10)
+        yield from updates(self, out, cancellation)
+
+    monkeypatch.setattr(RestoreRequest, "updates", updates_after_the_edit)
+    dock.denoise()
+    image[:] = 0
+    edited.set()
+    finish(dock)
+    expected = quietly(denoise, before, bank=dock.bank, quality="fast")
+    np.testing.assert_array_equal(dock.result.data, expected)
+
+
+def test_large_layer_is_not_copied(make_light_dock, monkeypatch):
+    viewer, dock = make_light_dock(noisy_cells(), name="mine")
+    (small,) = map(keep_request, dock.runner.restore_requests())
+    assert not np.shares_memory(small.source.data, viewer.layers["mine"].data)
+    monkeypatch.setattr(layers, "MAX_COPIED_BYTES", 100)
+    (large,) = map(keep_request, dock.runner.restore_requests())
+    assert large.source.data is viewer.layers["mine"].data
+
+
+def test_results_that_are_gone_are_not_kept(make_light_dock):
+    viewer, dock = make_light_dock(noisy_cells(), name="mine")
+    dock.quality = "draft"
+    for _ in range(3):
+        dock.denoise()
+        finish(dock)
+        viewer.layers.remove(dock.result)
+    assert len(dock.runner._all_results) == 1
 
 
 def test_name_that_the_user_gives_while_a_result_fills_is_kept(make_light_dock, qtbot, monkeypatch):

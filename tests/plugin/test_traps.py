@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 
 import dask.array as da
@@ -260,3 +262,32 @@ def test_job_that_is_to_end_cannot_be_held():
     cancellation.hold(True)
     with pytest.raises(Cancelled):
         cancellation.check()  # and does not wait for ever
+
+
+CLOSING = """
+import numpy as np, napari
+from napari.layers import Vectors
+from qtpy.QtTest import QTest
+viewer = napari.Viewer(show=True)
+viewer.window.add_plugin_dock_widget("napari-scsc")
+viewer.window.resize(1280, 720)
+viewer.add_image(np.random.rand(600, 600))
+QTest.qWait(200)
+image = viewer.add_image(np.random.rand(512, 512), translate=(20, 20))
+lines = viewer.add_vectors(np.array([[[10, 10], [0, 300.0]]]), edge_width=3)
+QTest.qWait(300)
+viewer.layers.remove(lines)
+viewer.layers.remove(image)
+for width in (1000, 1300):
+    QTest.qWait(200)
+    viewer.window.resize(width, 820)
+QTest.qWait(200)
+viewer.close()
+print("closed")
+"""
+
+
+def test_layers_of_two_kinds_go_and_the_window_changes_its_size(tmp_path):
+    # Without a dock that makes the context of the canvas current, software OpenGL crashes here.
+    child = subprocess.run([sys.executable, "-c", CLOSING], capture_output=True, text=True)
+    assert child.stdout.split() == ["closed"], child.stderr

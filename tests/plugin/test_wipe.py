@@ -63,7 +63,7 @@ def test_the_source_is_shown_before_the_line_and_nothing_is_left_behind(qtbot, m
     wipe = make_wipe(viewer, source, result)
     wipe.switch(True)
     shown = before(viewer)
-    assert viewer.layers[-1] is shown
+    assert [layer.name for layer in viewer.layers[-2:]] == [shown.name, "wipe · line"]
     assert wipe.position == pytest.approx(0.5)
     np.testing.assert_array_equal(shown.data, source.data[:, :40])
     assert np.shares_memory(shown.data, source.data)
@@ -292,3 +292,20 @@ def test_the_original_is_shown_alone_and_all_comes_back_exactly():
     assert [layer.visible for layer in viewer.layers] == before_all
     view.show_original("gone", True)
     assert [layer.visible for layer in viewer.layers] == before_all
+
+
+@pytest.mark.parametrize("part", ["_line.show", "_make_layer"])
+def test_wipe_that_cannot_begin_leaves_nothing_behind(make_wipe, monkeypatch, part):
+    viewer = ViewerModel()
+    wipe = make_wipe(viewer, *make_pair(viewer))
+    callbacks = list(viewer.mouse_drag_callbacks)
+    owner = wipe._line if part == "_line.show" else wipe
+    monkeypatch.setattr(owner, part.split(".")[-1], lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        wipe.switch(True)
+    assert not wipe.is_on
+    assert wipe.switches[-1] is False
+    assert before(viewer) is None
+    assert list(viewer.mouse_drag_callbacks) == callbacks
+    wipe.close()
+    assert not errors_raised()

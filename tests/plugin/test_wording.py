@@ -16,7 +16,7 @@ from napari_scsc.restore.options import RestoreOptions
 
 PYTHON = re.compile(r"=|\(\.*\)|\w\(|\w_\w|--\w|~|np\.|\.\.\.|\bNone\b|\bTrue\b|`")
 # Of options that the dock never sets, nothing can be wrong.
-NOT_OF_THE_DOCK = {"draw", "batch", "checkpoint", "every", "every_seconds", "resume"}
+NOT_OF_THE_DOCK = {"draw", "batch", "checkpoint", "every", "every_seconds", "resume", "rng"}
 
 
 @pytest.mark.parametrize("remedy", Remedy)

@@ -86,7 +86,17 @@ def machine():
     cpuinfo = Path("/proc/cpuinfo")
     if cpuinfo.exists():
         lines = cpuinfo.read_text().splitlines()
-        model = next((line.split(":")[1].strip() for line in lines if "model name" in line), model)
+        names = (
+            "model name",
+            "cpu family",
+            "model\t",
+            "stepping",
+            "flags",
+        )  # names alone tell little
+        found = [
+            next((x.split(":")[1].strip() for x in lines if x.startswith(n)), "") for n in names
+        ]
+        model = f"{found[0]} {hashlib.sha256(' '.join(found).encode()).hexdigest()[:8]}"
     versions = [module.__version__ for module in (np, scipy, numba)]
     return [model, platform.python_version(), *versions]
 

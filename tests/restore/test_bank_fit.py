@@ -186,7 +186,7 @@ def test_command_line_tells_whether_a_bank_fits(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     np.save("waves.npy", add_noise(wave(1, 2), 0.1))
     for axes, word in (((1, 2), "fits"), ((2, 1), "learn again")):
-        bank_of_wave(*axes).save("mine.scsc")
+        bank_of_wave(*axes).save("mine.scsc", overwrite=True)
         printed = succeed("info", "waves.npy", "--bank", "mine.scsc", "--json").stdout
         facts = json.loads(printed)
         assert facts["fit"] == word

@@ -936,3 +936,14 @@ def test_noise_beyond_the_range_of_the_image_is_remarked_upon():
 def test_resuming_nothing_is_refused(out):
     with pytest.raises(ValueError, match="name the file, out="):
         denoise(np.zeros((64, 64)), out=out, resume=True)
+
+
+def test_value_that_is_far_off_does_not_hide_the_noise_in_silence():
+    image = samples.noisy_tissue((64, 60)).astype(np.float32)
+    image[30, 30] = 1e9
+    with pytest.warns(RestorationWarning, match="far beyond all others"):
+        result = denoise(image, kind="image", quality="draft")
+    assert result[30, 30] == image[30, 30]
+    assert (result[:20] != image[:20]).mean() > 0.9
+    image[30, 30] = 1e4
+    assert (denoise(image, kind="image", quality="draft")[:20] != image[:20]).mean() > 0.9

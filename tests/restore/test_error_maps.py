@@ -133,7 +133,7 @@ def test_run_that_was_killed_between_its_two_files_goes_on(tmp_path, monkeypatch
     out = tmp_path / "cells.zarr"
     options = {"kind": "image", "quality": "fast", "sigma": 0.1, "error": True, "out": out}
     with monkeypatch.context() as patch:
-        patch.setattr("napari_scsc.run.partial.shutil.rmtree", lambda *_, **__: None)
+        patch.setattr("napari_scsc.run.partial.PartialFolder._remove", lambda _: None)
         denoise(noisy, **options)
         out.rename(partial_of(out) / "result.zarr")
     _, error = denoise(noisy, **options, resume=True)

@@ -96,9 +96,10 @@ input()
 def head():
     """A process with the scheduler and, below it, those of two workers; a client is connected."""
     here = Path(__file__).parent  # its workers import this module, and what it imports
+    paths = [str(here), str(here.parent), os.environ.get("PYTHONPATH", "")]
     process = subprocess.Popen(
         [sys.executable, "-c", HEAD],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(here), str(here.parent)])},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -219,6 +220,49 @@ def test_lost_worker_is_made_up_for(cluster, volume, bank, expected, tmp_path):
     result = denoise(volume, bank=bank, out=tmp_path / "a.zarr", **OPTIONS)
     thread.join()
     np.testing.assert_array_equal(np.asarray(result), expected)
+
+
+class Blind(Stored):
+    """An array of which a worker sees nothing, as a zarr in a folder that is not mounted there."""
+
+    def __getitem__(self, region):
+        values = self._array[region]
+        return np.zeros_like(values) if is_on_worker() else values
+
+
+def pretend_other_code():
+    from napari_scsc.run import proof
+
+    proof.find_environment.cache_clear()
+    proof._digest_of_code = lambda: "other"
+
+
+def test_relative_name_of_a_result_is_one_of_the_client(
+    cluster, volume, bank, expected, tmp_path, monkeypatch
+):
+    (tmp_path / "elsewhere").mkdir()
+    cluster.run(os.chdir, str(tmp_path / "elsewhere"))
+    monkeypatch.chdir(tmp_path)
+    denoise(volume, bank=bank, out="a.zarr", **OPTIONS)
+    np.testing.assert_array_equal(zarr.open_array("a.zarr", mode="r")[...], expected)
+    assert sorted(os.listdir(tmp_path)) == ["a.zarr", "elsewhere"]
+    assert os.listdir(tmp_path / "elsewhere") == []
+
+
+def test_workers_that_do_not_see_the_image_are_refused(cluster, volume, bank, tmp_path):
+    blind = Blind(volume, seconds=0)
+    with pytest.raises(ValueError, match="sees other values of the image"):
+        denoise(blind, bank=bank, out=tmp_path / "a.zarr", **OPTIONS)
+    assert not (tmp_path / "a.zarr").exists()
+
+
+def test_workers_with_other_code_are_refused(cluster, volume, bank, tmp_path):
+    cluster.run(pretend_other_code)
+    match = r"its code other instead of .*: install the same"
+    with pytest.raises(ValueError, match=match):
+        denoise(volume, bank=bank, out=tmp_path / "a.zarr", **OPTIONS)
+    with pytest.raises(ValueError, match=match):
+        learn([volume], kind="image", sigma=60.0, tiles=4)
 
 
 # --- the scheduler ------------------------------------------------------------------------------
