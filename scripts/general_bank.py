@@ -74,7 +74,7 @@ def main():
             "recipe": "scripts/general_bank.py",
         }
         bank = FilterBank(found.filters, found.n_joint, info=info)
-        bank.save(FOLDER / f"{kind}.scsc")
+        bank.save(FOLDER / f"{kind}.scsc", overwrite=True)
         print(kind, bank, f"{(FOLDER / f'{kind}.scsc').stat().st_size / 1e3:.0f} kB")
 
 

@@ -1,6 +1,6 @@
 """Make the pictures of the documentation from the real window, in a dark and a light theme.
 
-``tour`` is a film: a sample is opened, its filters appear, it is denoised.
+``tour`` is a film: a sample is opened, its filters appear, it is denoised, and compared by a wipe.
 
     python scripts/screenshots.py [name ...]
 
@@ -24,13 +24,102 @@ from typing import Any
 FOLDER = Path(__file__).parents[1] / "docs" / "images"
 SIZE = 1400, 900
 COLOURS = 256  # of a picture's palette
-FILM, FILM_COLOURS = (1200, 760), 96
-FRAMES = 12  # of the work itself, at most
+FILM, FILM_COLOURS = (1200, 760), 160
+FRAMES = 9  # of the work itself, at most
+WIPES = 0.75, 0.5, 0.3, 0.5  # where the line of the film's end is
 PATCHES = "patches (quick)"  # what Learn does not take unless told
+FILL = "Fill holes"
+RESTORE, FILTERS, BATCH = range(3)  # the tabs of the dock
 
 
-def start(_viewer: Any, _dock: Any) -> None:
-    """Nothing is open yet."""
+def start(viewer: Any, _dock: Any) -> None:
+    """An image is open, and nothing was pressed yet."""
+    _open(viewer, "noisy_tissue")
+
+
+def axes(viewer: Any, dock: Any) -> None:
+    """Five axes: what is proposed, and where it can be changed."""
+    import numpy as np
+
+    from napari_scsc import samples
+
+    channels = [[samples.stack((12, 128, 144), seed=2 * t + c) for c in (0, 1)] for t in range(3)]
+    labels = ("t", "c", "z", "y", "x")
+    viewer.add_image(np.array(channels), name="embryo", axis_labels=labels)
+    _press(dock, "Edit the axes")
+
+
+def layers(viewer: Any, dock: Any) -> None:
+    """Three layers, restored as one job."""
+    _open_fields(viewer)
+    dock.sources = ["field 3", "field 2", "field 1"]
+    dock.denoise()
+    _wait(dock)
+
+
+def preview(viewer: Any, dock: Any) -> None:
+    """What is in view, restored while somebody looks, with its frame."""
+    from napari_scsc import samples
+
+    viewer.add_image(samples.noisy_tissue((580, 580)), name="slide 4")
+    _process(0.5)
+    dock.strength = 1.2
+    dock.preview = True
+    _process(0.5)
+    _wait(dock)
+
+
+def wipe(viewer: Any, dock: Any) -> None:
+    """Before on the left of the line, after on the right."""
+    _denoise(viewer, dock, "noisy_tissue")
+    dock.compare_section.wipe_switch.click()
+
+
+def compare(viewer: Any, dock: Any) -> None:
+    """A denoised image, measured against a clean one."""
+    _denoise_with_reference(viewer, dock)
+    _press(dock, "advanced, folded")
+
+
+def fit(viewer: Any, dock: Any) -> None:
+    """Filters of something else: they do not fit, and the map says where."""
+    import numpy as np
+
+    from napari_scsc import learn, samples
+
+    stripes = np.indices((192, 192))[0] // 3 % 2 * 1000.0
+    stripes += np.random.default_rng(0).normal(0, 60, stripes.shape)
+    viewer.add_image(samples.noisy_tissue(), name="tissue")
+    dock.bank = learn(stripes.astype(np.float32), kind="image", model="scsc")
+    dock.denoise()
+    _wait(dock)
+    dock.compare_section.maps.switches["fit"].click()
+    viewer.layers["tissue · fit"].opacity = 0.5
+
+
+def batch(viewer: Any, dock: Any) -> None:
+    """Files of a folder, half of them done."""
+    import tifffile
+
+    from napari_scsc import samples
+
+    folder = Path(tempfile.mkdtemp()) / "night1"  # its name is to be seen, the rest is not
+    folder.mkdir()
+    os.chdir(folder.parent)
+    for number in range(8):
+        image = samples.noisy_tissue(seed=number)
+        tifffile.imwrite(folder / f"well-{number + 1:02}.tif", image, metadata={"axes": "YX"})
+    viewer.add_image(samples.noisy_tissue(), name="well-01")
+    dock.tabs.setCurrentIndex(BATCH)
+    _widen(viewer, dock, 560)
+    tab = dock.batch_tab
+    tab.add_paths([str(folder)])
+    tab.output.out.setText("night1-clean")
+    tab.start()
+    while tab.busy and sum(report.seconds > 0 for report in tab.reports) < 5:
+        _process(0.02)
+    tab.pause()
+    _process(0.5)
 
 
 def learn_image(viewer: Any, dock: Any) -> None:
@@ -62,15 +151,10 @@ def learn_light_field(viewer: Any, dock: Any) -> None:
     dock.plots.tabs.setCurrentWidget(dock.plots.weights)
 
 
-def compare(viewer: Any, dock: Any) -> None:
-    """A denoised image, measured against a clean one."""
-    _denoise_with_reference(viewer, dock)
-    _scroll_to(dock, dock.compare_section)
-
-
 def explain(viewer: Any, dock: Any) -> None:
     """The patches like the one around a pixel of a denoised image, and their filters."""
-    _denoise_with_reference(viewer, dock)
+    _denoise(viewer, dock, "noisy_tissue")
+    dock.tabs.setCurrentIndex(FILTERS)
     dock.plots.tabs.setCurrentWidget(dock.plots.explain)
     _process(0.2)
     dock.explain((162, 168))  # on a fibre
@@ -82,8 +166,7 @@ def explain(viewer: Any, dock: Any) -> None:
 def inpaint_before(viewer: Any, dock: Any) -> None:
     """Holes, marked by a layer of labels."""
     _open(viewer, "with_holes")
-    dock.task, dock.missing_layer = "Inpaint", "missing"
-    _scroll_to(dock, dock.restore_section)
+    dock.task, dock.missing_layer = FILL, "missing"
 
 
 def inpaint_after(viewer: Any, dock: Any) -> None:
@@ -106,8 +189,7 @@ def shapes(viewer: Any, dock: Any) -> None:
         face_color="orange",
         name="dust",
     )
-    dock.task, dock.missing_layer = "Inpaint", "dust"
-    _scroll_to(dock, dock.restore_section)
+    dock.task, dock.missing_layer = FILL, "dust"
 
 
 def video_after(viewer: Any, dock: Any) -> None:
@@ -126,13 +208,6 @@ def light_field_after(viewer: Any, dock: Any) -> None:
     _denoise(viewer, dock, "light_field")
 
 
-def kind(viewer: Any, _dock: Any) -> None:
-    """Axes that cannot be guessed."""
-    from napari_scsc import samples
-
-    viewer.add_image(samples.video((24, 128, 160)), name="acquisition 7")
-
-
 def error(viewer: Any, dock: Any) -> None:
     """Holes are to be filled, and none is marked."""
     _open(viewer, "noisy_tissue")
@@ -141,11 +216,17 @@ def error(viewer: Any, dock: Any) -> None:
 
 SCENES: tuple[Callable[[Any, Any], None], ...] = (
     start,
+    axes,
+    layers,
+    preview,
+    wipe,
+    compare,
+    fit,
+    batch,
     learn_image,
     learn_video,
     learn_multispectral,
     learn_light_field,
-    compare,
     explain,
     inpaint_before,
     inpaint_after,
@@ -153,7 +234,6 @@ SCENES: tuple[Callable[[Any, Any], None], ...] = (
     video_after,
     multispectral_after,
     light_field_after,
-    kind,
     error,
 )
 
@@ -167,6 +247,7 @@ def _open(viewer: Any, sample: str) -> None:
 
 def _learn_half_way(dock: Any) -> None:
     """Start learning, and hold it in the middle."""
+    dock.tabs.setCurrentIndex(FILTERS)
     dock.learn()
     while dock.busy and dock.progress < 0.45:
         _process(0.02)
@@ -182,24 +263,44 @@ def _denoise(viewer: Any, dock: Any, sample: str) -> None:
     _wait(dock)
 
 
+def _open_fields(viewer: Any) -> None:
+    """Three images of one experiment, beside each other."""
+    from napari_scsc import samples
+
+    for number in range(3):
+        image = samples.noisy_tissue((192, 192), seed=number)
+        viewer.add_image(image, name=f"field {number + 1}", translate=(0, 200 * number))
+    viewer.reset_view()
+
+
 def _denoise_with_reference(viewer: Any, dock: Any) -> None:
     from napari_scsc import samples
 
-    viewer.add_image(samples.noisy_tissue(clean=True), name="reference")
     _open(viewer, "noisy_tissue")
-    dock.sources = ["noisy tissue"]
+    viewer.add_image(samples.noisy_tissue(clean=True), name="reference", visible=False)
     dock.reference = "reference"
     dock.denoise()
     _wait(dock)
 
 
-def _scroll_to(dock: Any, section: Any) -> None:
-    from qtpy.QtWidgets import QScrollArea
+def _widen(viewer: Any, dock: Any, width: int) -> None:
+    """Give the dock more room, as somebody does who drags its edge."""
+    from qtpy.QtCore import Qt
+    from qtpy.QtWidgets import QDockWidget
 
-    _process(0.3)  # until the sections have their sizes
-    bar = dock.findChild(QScrollArea).verticalScrollBar()
-    inside = dock.findChild(QScrollArea).widget()
-    bar.setValue(section.mapTo(inside, section.rect().topLeft()).y() - 40)
+    window = viewer.window._qt_window
+    around = next(x for x in window.findChildren(QDockWidget) if x.isAncestorOf(dock))
+    window.resizeDocks([around], [width], Qt.Orientation.Horizontal)
+    _process(0.3)
+
+
+def _press(dock: Any, name: str) -> None:
+    """Press the button that is called so for those who do not see it."""
+    from qtpy.QtWidgets import QToolButton
+
+    _process(0.3)
+    buttons = [x for x in dock.findChildren(QToolButton) if x.isVisible()]
+    next(button for button in buttons if button.accessibleName() == name).click()
 
 
 def _wait(dock: Any) -> None:
@@ -233,6 +334,7 @@ def take(scene: Callable[[Any, Any], None], folder: Path) -> None:
         _save(_picture_of(viewer), path)
         print(f"  {path}: {path.stat().st_size / 1000:.0f} kB", flush=True)
     dock.stop()
+    dock.batch_tab.stop()
     _wait(dock)
     viewer.close()
     _process(0.2)
@@ -253,29 +355,37 @@ def _new_window(size: tuple[int, int]) -> tuple[Any, Any]:
 
 
 def film(folder: Path) -> None:
-    """Open a noisy sample, denoise it, and keep what was to be seen on the way."""
+    """Open a noisy sample, denoise it, compare it, and keep what was to be seen on the way."""
     from PIL import Image
 
     viewer, dock = _new_window(FILM)
     _open(viewer, "noisy_tissue")
     _process(1)
-    frames, seconds = [_picture_of(viewer)], [2.0]
-    for work in (dock.learn, dock.denoise):
+    frames = [_picture_of(viewer)]
+    for tab, work in ((FILTERS, dock.learn), (RESTORE, dock.denoise)):
+        dock.tabs.setCurrentIndex(tab)
         work()
         while dock.busy:
             _process(0.25)
             frames.append(_picture_of(viewer))
-            seconds.append(0.25)
-    _scroll_to(dock, dock.restore_section)
-    _process(1)
-    frames.append(_picture_of(viewer))
-    seconds.append(4.0)
-    kept = _spread(len(frames), FRAMES + 2)
-    palette = frames[-1].quantize(FILM_COLOURS, method=Image.Quantize.MAXCOVERAGE)
-    few = [frames[i].quantize(palette=palette, dither=Image.Dither.NONE) for i in kept]
-    times = [round(1000 * max(seconds[i], 0.5)) for i in kept]
+    _wait(dock)
+    _process(0.5)
+    kept = [frames[i] for i in _spread(len(frames), FRAMES + 1)]
+    kept.append(_picture_of(viewer))
+    times = [2.0, *(0.5,) * (len(kept) - 2), 2.0]
+    dock.compare_section.wipe_switch.click()
+    for share in WIPES:
+        dock.compare_section.wipe.position = share
+        _process(0.4)
+        kept.append(_picture_of(viewer))
+        times.append(0.4)
+    times[-1] = 4.0
+    palette = kept[-1].quantize(FILM_COLOURS, method=Image.Quantize.MAXCOVERAGE)
+    few = [frame.quantize(palette=palette, dither=Image.Dither.NONE) for frame in kept]
+    milliseconds = [round(1000 * seconds) for seconds in times]
     path = folder / "tour.gif"
-    few[0].save(path, save_all=True, append_images=few[1:], duration=times, loop=0, optimize=True)
+    looks = {"duration": milliseconds, "loop": 0, "optimize": True}
+    few[0].save(path, save_all=True, append_images=few[1:], **looks)
     print(f"  {path}: {path.stat().st_size / 1000:.0f} kB", flush=True)
     viewer.close()
     _process(0.2)

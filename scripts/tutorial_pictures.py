@@ -1,4 +1,4 @@
-"""Make the figures of the tutorials: what went in, what came out, how far each is from the truth.
+"""Make the figures of tutorials and gallery: before, after, and how far each is from the truth.
 
     python scripts/tutorial_pictures.py [name ...]
 
@@ -88,6 +88,97 @@ def wide_hole() -> Image.Image:
     )
 
 
+def rgb() -> Image.Image:
+    """A stained section, its colours restored one by one and together."""
+    noisy, truth = samples.rgb(), samples.rgb(clean=True)
+    alone = np.moveaxis(denoise(np.moveaxis(noisy, -1, 0), kind="time-lapse"), 0, -1)
+    together = denoise(noisy, kind="rgb")
+    limits = np.array((-1, 200))  # below zero: not brightened
+    part = np.s_[20:152, 40:172]
+    return _row(
+        _panel(noisy[part], limits, "before", _error(noisy, truth, "of 255")),
+        _panel(alone[part], limits, "each colour by itself", _error(alone, truth, "of 255")),
+        _panel(together[part], limits, "colours together", _error(together, truth, "of 255")),
+        _panel(truth[part], limits, "the truth", ""),
+    )
+
+
+def stack() -> Image.Image:
+    """One plane, restored by itself and with its neighbours."""
+    noisy, truth = samples.stack(), samples.stack(clean=True)
+    alone, together = denoise(noisy, kind="time-lapse"), denoise(noisy, kind="stack")
+    part = np.s_[12, :, 8:136]
+    return _row(
+        _panel(noisy[part], truth, "before, plane 12", _error(noisy, truth)),
+        _panel(alone[part], truth, "each plane by itself", _error(alone, truth)),
+        _panel(together[part], truth, "planes together", _error(together, truth)),
+        _panel(truth[part], truth, "the truth", ""),
+    )
+
+
+def time_lapse() -> Image.Image:
+    """Two channels of a time-lapse of stacks, before and after."""
+    noisy, truth = samples.time_lapse(), samples.time_lapse(clean=True)
+    clean = denoise(noisy, axes="tczyx")
+    panels = []
+    for channel, name in enumerate(("chromatin", "membranes")):
+        before, after, limits = noisy[:, channel], clean[:, channel], truth[:, channel]
+        part = np.s_[2, 5, :, 8:104]
+        panels += [
+            _panel(before[part], limits, f"{name}, before", _error(before, limits)),
+            _panel(after[part], limits, "denoised", _error(after, limits)),
+        ]
+    return _row(*panels)
+
+
+def stripes() -> Image.Image:
+    """Rows that share a part of their noise."""
+    truth = samples.noisy_tissue(clean=True)
+    rng = np.random.default_rng(0)
+    noisy = truth + 5 * rng.standard_normal(truth.shape) + 6 * rng.standard_normal((256, 1))
+    white = denoise(noisy, kind="image", noise="white")
+    clean = denoise(noisy, kind="image")
+    part = np.s_[60:192, 60:192]
+    return _row(
+        _panel(noisy[part], truth, "stripes and grain", _error(noisy, truth)),
+        _panel(white[part], truth, 'noise="white"', _error(white, truth)),
+        _panel(clean[part], truth, "denoised", _error(clean, truth)),
+        _panel(truth[part], truth, "the truth", ""),
+    )
+
+
+def shared_noise() -> Image.Image:
+    """Neighbours that share their noise."""
+    truth = samples.noisy_tissue(clean=True)
+    blotches = ndimage.gaussian_filter(np.random.default_rng(0).standard_normal(truth.shape), 0.8)
+    noisy = truth + 10 * blotches / blotches.std()
+    white = denoise(noisy, kind="image", noise="white")
+    clean = denoise(noisy, kind="image")
+    part = np.s_[60:192, 60:192]
+    return _row(
+        _panel(noisy[part], truth, "blotches", _error(noisy, truth)),
+        _panel(white[part], truth, 'noise="white"', _error(white, truth)),
+        _panel(clean[part], truth, "denoised", _error(clean, truth)),
+        _panel(truth[part], truth, "the truth", ""),
+    )
+
+
+def error_map() -> Image.Image:
+    """What the result says of its error, beside the error that it has."""
+    noisy, truth = samples.noisy_tissue(), samples.noisy_tissue(clean=True)
+    clean, error = denoise(noisy, kind="image", error=True)
+    part = np.s_[60:192, 60:192]
+    limits = np.array((0.0, np.quantile(error, 0.999)))
+    missed = np.abs(clean - truth)
+    within = np.mean(missed < error)
+    return _row(
+        _panel(noisy[part], truth, "before", _error(noisy, truth)),
+        _panel(clean[part], truth, "denoised", _error(clean, truth)),
+        _panel(error[part], limits, "its standard error", f"0 (black) to {limits[1]:.1f} counts"),
+        _panel(missed[part], limits, "what it missed", f"less than that at {within:.0%}"),
+    )
+
+
 def video() -> Image.Image:
     """One frame, restored by itself and with its neighbours."""
     noisy, truth = samples.video(), samples.video(clean=True)
@@ -169,6 +260,12 @@ FIGURES: tuple[Callable[[], Image.Image], ...] = (
     strength,
     fill,
     wide_hole,
+    rgb,
+    stack,
+    time_lapse,
+    stripes,
+    shared_noise,
+    error_map,
     video,
     multispectral,
     light_field,
@@ -180,9 +277,9 @@ FIGURES: tuple[Callable[[], Image.Image], ...] = (
 # --- errors ---------------------------------------------------------------------------------------
 
 
-def _error(image: np.ndarray, truth: np.ndarray) -> str:
+def _error(image: np.ndarray, truth: np.ndarray, unit: str = "counts") -> str:
     """The root of the mean squared error, in counts of the camera."""
-    return f"error {_rms(image - truth):.1f} counts"
+    return f"error {_rms(image - truth):.1f} {unit}"
 
 
 def _error_in(image: np.ndarray, truth: np.ndarray, missing: np.ndarray) -> str:
