@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 import pytest
 import tifffile
 from dock_tools import choose, finish, is_ready, noisy_cells, quietly, slow_down
 from qtpy.QtWidgets import QApplication
+
+from napari_scsc.plugin import requests
+from napari_scsc.run.updates import RegionRestored
 
 pytestmark = pytest.mark.screen
 
@@ -68,11 +73,21 @@ def test_what_is_not_restored_of_a_stopped_result_is_marked(make_light_dock, qtb
 def test_result_that_is_deleted_while_it_is_made_is_not_promised(
     make_light_dock, qtbot, monkeypatch
 ):
-    viewer, dock = make_light_dock(noisy(0, shape=(256, 256)), name="mine")
-    dock.quality = "balanced"
+    removed, updates = threading.Event(), requests.RestoreRequest.updates
+
+    def updates_around_the_removal(self, out, cancellation):
+        for update in updates(self, out, cancellation):
+            removed.wait(0.1)  # reports that follow at once are gathered
+            yield update
+            if isinstance(update, RegionRestored):
+                removed.wait(20)
+
+    monkeypatch.setattr(requests.RestoreRequest, "updates", updates_around_the_removal)
+    viewer, dock = make_light_dock(noisy(0), name="mine")
     dock.denoise()
     qtbot.waitUntil(lambda: dock.result is not None, timeout=20000)
     viewer.layers.remove(dock.result)
+    removed.set()
     finish(dock)
     assert "layer 'mine" not in dock.message
     assert "mine · denoised" not in [layer.name for layer in viewer.layers]
