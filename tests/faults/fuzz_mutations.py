@@ -193,6 +193,8 @@ def _mutate_png(data: bytes, rng: random.Random) -> bytes:
         (length,) = struct.unpack_from(">I", data, at)
         parts.append((data[at + 4 : at + 8], data[at + 8 : at + 8 + length]))
         at += 12 + length
+    if not parts:  # cut off before
+        return data
     chosen = rng.randrange(len(parts))
     made = data[:8]
     for number, (kind, content) in enumerate(parts):

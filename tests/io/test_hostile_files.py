@@ -327,6 +327,33 @@ def test_ome_tiff_names_files_of_its_own_folder_only(tmp_path, monkeypatch):
     np.testing.assert_array_equal(open_file(path).array[:], [CUBE[0], SECRET[0]])
 
 
+def put_pages_in_a_circle(path):
+    with tifffile.TiffFile(path) as file:
+        offsets = [page.offset for page in file.pages]
+        after_tags = offsets[-1] + 2 + 12 * len(file.pages[len(offsets) - 1].tags)
+    content = bytearray(path.read_bytes())
+    struct.pack_into("<I", content, after_tags, offsets[0])
+    path.write_bytes(content)
+
+
+def test_pages_that_follow_each_other_in_a_circle_are_refused(tmp_path):
+    path = tmp_path / "a.tif"
+    tifffile.imwrite(path, CUBE, photometric="minisblack", metadata=None, byteorder="<")
+    put_pages_in_a_circle(path)
+    for reader in (open_file, open_all):
+        with pytest.raises(UserError, match=r"a\.tif.*circle"):
+            reader(path)
+
+
+def test_ome_tiff_names_no_file_whose_pages_are_a_circle(tmp_path):
+    path = multi_file_ome(tmp_path / "one", "b.ome.tif")
+    other = path.with_name("b.ome.tif")
+    tifffile.imwrite(other, CUBE, photometric="minisblack", metadata=None, byteorder="<")
+    put_pages_in_a_circle(other)
+    with pytest.raises(UserError, match="circle"):
+        open_file(path)
+
+
 @pytest.mark.parametrize("attribute", ['PlaneCount="1"', 'IFD="0"'])
 def test_ome_tiff_cannot_ask_for_more_planes_than_can_be(tmp_path, attribute):
     path = multi_file_ome(tmp_path / "one", "b.ome.tif")

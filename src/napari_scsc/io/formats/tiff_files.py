@@ -22,7 +22,7 @@ from napari_scsc.io.formats.file_arrays import (
     unreadable,
 )
 from napari_scsc.io.formats.opened_file import OpenedFile, describe
-from napari_scsc.io.formats.tiff_guard import check_ome, keep_last_chunk, limit_decoder
+from napari_scsc.io.formats.tiff_guard import check_structure, keep_last_chunk, limit_decoder
 from napari_scsc.io.formats.tiff_metadata import find_facts
 
 _MAX_PAGE_BYTES = 64 << 20  # of a page of strips that is decoded as a whole
@@ -47,7 +47,7 @@ class TiffArray(FileArray):
 
         file = tifffile.TiffFile(self.path)
         try:
-            check_ome(self.path, file)
+            check_structure(self.path, file)
             series = file.series[self.series].levels[self.level]
             store = keep_last_chunk(_page_chunks(series, self.whole_pages), self)
             array: Any = zarr.open_array(store=store, mode="r")
@@ -77,7 +77,7 @@ def _open_series(path: Path, key: str | int | None, with_levels: bool) -> Opened
     number = 0 if key is None else int(key)
     try:
         with tifffile.TiffFile(path) as file:
-            check_ome(path, file)
+            check_structure(path, file)
             n_series = len(file.series)
             if number < n_series:
                 n_levels = _count_levels(file.series[number]) if with_levels else 1

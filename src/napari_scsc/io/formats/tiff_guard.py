@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import struct
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -18,8 +19,31 @@ _MAX_PLANES = 1 << 24
 _KEPT_BYTES = 16 << 20  # from which on the last decoded chunk is kept
 
 
-def check_ome(path: Path, file: Any) -> None:
-    """Look at what OME-XML says before tifffile goes by it.
+def check_structure(path: Path, file: Any) -> None:
+    """Look at what a TIFF says of its pages, and of other files, before tifffile goes by it."""
+    _check_chain(file)
+    _check_ome(path, file)
+
+
+def _check_chain(file: Any) -> None:
+    """Raise ValueError if a page names an earlier one as the next: there would be no end of them."""
+    form, handle = file.tiff, file.filehandle
+    offset, seen = file.pages.first.offset, set()
+    while offset and offset not in seen:
+        seen.add(offset)
+        try:
+            handle.seek(offset)
+            (n_tags,) = struct.unpack(form.tagnoformat, handle.read(form.tagnosize))
+            handle.seek(offset + form.tagnosize + n_tags * form.tagsize)
+            (offset,) = struct.unpack(form.offsetformat, handle.read(form.offsetsize))
+        except (struct.error, OSError):  # the chain breaks off, which tifffile bears
+            return
+    if offset:
+        raise ValueError("its pages follow each other in a circle")
+
+
+def _check_ome(path: Path, file: Any) -> None:
+    """Look at what OME-XML says.
 
     It may name other files, which are opened in the same folder only, and more planes than there
     can be.
@@ -39,8 +63,8 @@ def check_ome(path: Path, file: Any) -> None:
         raise outside_error(path, "this OME-TIFF", outside)
     for name in dict.fromkeys(others):
         other = path.parent / name
-        if other.exists() and not is_regular(other):
-            raise ValueError(f"it names {name!a}, which is not a file")
+        if other.exists():
+            _check_named(other)
     for data in root.findall("{*}Image/{*}Pixels/{*}TiffData"):
         for word in ("IFD", "NumPlanes", "PlaneCount", "FirstC", "FirstT", "FirstZ"):
             _check_count(word, data.get(word, "0"))
@@ -49,6 +73,16 @@ def check_ome(path: Path, file: Any) -> None:
         if not all(map(math.isfinite, steps)) or steps[2] == 0:
             raise ValueError("its OME metadata count steps that make no sense")
         _check_count("Along", str(abs(int((steps[1] - steps[0]) / steps[2]))))
+
+
+def _check_named(path: Path) -> None:
+    """Raise ValueError if a file that another one names must not be opened."""
+    import tifffile
+
+    if not is_regular(path):
+        raise ValueError(f"it names {path.name!a}, which is not a file")
+    with tifffile.TiffFile(path) as file:
+        _check_chain(file)
 
 
 _STEPS = (("Start", "0"), ("End", "0"), ("Step", "1"))
@@ -81,6 +115,7 @@ def check_packed_pages(stream: BinaryIO) -> None:
     import tifffile
 
     with tifffile.TiffFile(stream) as file:
+        _check_chain(file)
         pages: Any = file.series[0].pages
         for page in filter(None, pages):
             check_memory(page.nbytes, "a page")
