@@ -124,7 +124,7 @@ def _stabilised(noisy, noise, method):
     """``method(values, noise, sigma)`` of values in which the noise is even."""
     if not noise.depends_on_signal:
         return method(noisy, noise, noise.sigma)
-    transform = Anscombe(noise.gain, noise.offset)
+    transform = Anscombe(noise.gain, noise.offset, noise.floor**2)
     return transform.inverse(method(transform.forward(noisy).astype(np.float32), noise, 1.0))
 
 

@@ -14,7 +14,7 @@ from napari_scsc._types import Array
 from napari_scsc.checks import check_float
 from napari_scsc.errors import UserError
 from napari_scsc.noise.correlation import N_LAGS
-from napari_scsc.noise.model import Noise, Rows, rounded_rows, rows_of
+from napari_scsc.noise.model import FLOOR_SHARE, Noise, Rows, rounded_rows, rows_of
 
 _MIN_PIXELS = 400  # that say how large the noise is within about 4 %
 _MIN_CORRELATION = 0.05  # of neighbours, from which on noise is not white
@@ -93,6 +93,7 @@ class EmptyNoise:
             rows=found.rows,
             columns=found.columns,
             mean=found.mean,
+            floor=FLOOR_SHARE * self.sigma,
         )
 
 

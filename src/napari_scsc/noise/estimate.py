@@ -26,7 +26,7 @@ from napari_scsc.noise.level import (
     fit_variance_line,
     measure_bands,
 )
-from napari_scsc.noise.model import Noise, rounded_rows
+from napari_scsc.noise.model import FLOOR_SHARE, Noise, rounded_rows
 from napari_scsc.noise.planes import PlaneValues, guess_sigma, prepare_planes
 from napari_scsc.noise.spectrum import measure_spectrum
 from napari_scsc.noise.stripes import stripe_level
@@ -152,6 +152,7 @@ def _judge_patches(values: PlaneValues, patches: CosinePatches, is_alike: bool) 
         rows=rows * values.spread,
         columns=columns * values.spread,
         mean=values.centre,
+        floor=FLOOR_SHARE * math.sqrt(fit.least) * values.spread if gain else 0.0,
     )
 
 
@@ -191,7 +192,9 @@ class _VarianceFit(NamedTuple):
 
     def times(self, factor: float) -> _VarianceFit:
         """Variances that many times as large."""
-        return self._replace(gain=self.gain * factor, offset=self.offset * factor)
+        return self._replace(
+            gain=self.gain * factor, offset=self.offset * factor, least=self.least * factor
+        )
 
 
 def _fit_variances(patches: CosinePatches) -> _VarianceFit:

@@ -15,6 +15,9 @@ from napari_scsc.errors import Message, message_from_json
 
 Rows = tuple[tuple[float, ...], ...]
 
+FLOOR_SHARE = 0.5
+"""Of the least level of the noise that was seen: its floor, below which hardly a dark pixel lies."""
+
 
 @dataclass(frozen=True, slots=True)
 class Noise:
@@ -63,6 +66,9 @@ class Noise:
     limits : tuple of float
         Least and largest value, where a few others lie so far beyond that they hide the rest: those
         are left as they are. Empty if there are none.
+    floor : float
+        Standard deviation that the noise of dark pixels has at least, where it depends on the
+        signal.
     """
 
     sigma: float
@@ -85,6 +91,7 @@ class Noise:
     mean: float = math.nan
     frame_levels: tuple[float, ...] = ()
     limits: tuple[float, ...] = ()
+    floor: float = 0.0
 
     @classmethod
     def of_camera(cls, gain: float, black: float = 0.0, read_noise: float = 0.0) -> Noise:
@@ -104,7 +111,8 @@ class Noise:
         variance = (gain * check_float("read_noise", read_noise, least=0)) ** 2
         # The level of one photon more, for a camera without any noise in the dark.
         sigma = math.sqrt(variance + gain**2)
-        return cls(sigma, gain, variance - gain * black, False, True, ())
+        floor = FLOOR_SHARE * math.sqrt(variance)
+        return cls(sigma, gain, variance - gain * black, False, True, (), floor=floor)
 
     @property
     def depends_on_signal(self) -> bool:
@@ -112,8 +120,8 @@ class Noise:
         return self.gain > 0
 
     def variance(self, values: Array) -> Array:
-        """The variance of the noise at pixels of these (noiseless) values, never negative."""
-        return np.maximum(self.gain * np.asarray(values) + self.offset, 0)
+        """The variance of the noise at pixels of these (noiseless) values."""
+        return np.maximum(self.gain * np.asarray(values) + self.offset, self.floor**2)
 
     @property
     def levels(self) -> tuple[float, ...]:
@@ -168,6 +176,7 @@ class Noise:
             mean=self.mean * width + low,
             frame_levels=tuple(level * width for level in self.frame_levels),
             limits=tuple(limit * width + low for limit in self.limits),
+            floor=self.floor * width,
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -192,6 +201,7 @@ class Noise:
             "mean": None if math.isnan(self.mean) else self.mean,
             "frame_levels": self.frame_levels,
             "limits": self.limits,
+            "floor": self.floor,
         }
 
     def _samples_to_json(self) -> dict[str, Any]:
@@ -232,6 +242,7 @@ class Noise:
             mean=math.nan if mean is None else check_float("mean", mean),
             frame_levels=_floats_of(values, "frame_levels", above=0),
             limits=_floats_of(values, "limits"),
+            floor=check_float("floor", values.get("floor", 0.0), least=0),
         )
 
 

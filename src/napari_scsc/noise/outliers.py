@@ -9,13 +9,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from scipy import ndimage
 
 from napari_scsc._types import Array
 from napari_scsc.noise.model import Noise
 
 SURE, LIKELY = 10.0, 6.0
 """Noise levels that a pixel is off, from which on it is certainly, or most likely, an outlier."""
+
+SET_ASIDE = 30.0
+"""Noise levels from which on an outlier that is kept stays as it is, lest it spoil its surroundings."""
 
 SURE_SHARE = 3e-4
 """Of all pixels: outliers of which an image certainly has some."""
@@ -26,24 +28,35 @@ _MAX_PIXELS = 1_000_000  # looked at, however large the data are
 _MAX_SPREAD = 4.0  # noise levels that the neighbours are apart, or the share below
 _MAX_SPREAD_SHARE = 0.25  # of how far the pixel is off
 _LEAST_LEVEL = 0.3  # of the mean, of the noise of dark pixels
-_AROUND = np.array([[1, 1, 1], [1, 0, 1], [1, 1, 1]], bool)
+_AROUND = [(i, j) for i in range(3) for j in range(3) if (i, j) != (1, 1)]
 
 
 def find_outliers(values: Array, sigma: Array | float, least: float) -> tuple[Array, Array]:
-    """Where values (..., y, x) stand out by ``least`` noise levels, and what is around each.
+    """Where values (..., y, x) stand out by ``least`` noise levels, and these with what is around.
 
-    ``sigma`` is the level of the noise, everywhere or at each value.
+    ``sigma`` is the level of the noise, everywhere or at each value. The second array has the
+    median of the pixels around in place of each value that stands out.
     """
-    around = _AROUND.reshape((1,) * (values.ndim - 2) + _AROUND.shape)
-    middle = ndimage.median_filter(values, footprint=around, mode="mirror")
-    off = np.abs(values - middle)
-    found = off > least * sigma
-    if found.any():
-        highest = ndimage.maximum_filter(values, footprint=around, mode="mirror")
-        lowest = ndimage.minimum_filter(values, footprint=around, mode="mirror")
-        spread = np.maximum(highest - middle, middle - lowest)
-        found &= spread < np.maximum(_MAX_SPREAD * sigma, _MAX_SPREAD_SHARE * off)
-    return found, middle
+    padded = np.pad(values, [(0, 0)] * (values.ndim - 2) + [(1, 1)] * 2, mode="reflect")
+    rows, columns = values.shape[-2:]
+    around = [padded[..., i : i + rows, j : j + columns] for i, j in _AROUND]
+    # Only what is off from each of its nearest neighbours is looked at closely.
+    nearest = [around[i] for i in (1, 3, 4, 6)]
+    far = (least - max(_MAX_SPREAD, _MAX_SPREAD_SHARE * least)) * sigma
+    is_likely = values > np.maximum.reduce(nearest) + far
+    is_likely |= values < np.minimum.reduce(nearest) - far
+    ordered = np.sort([one[is_likely] for one in around], axis=0)
+    middle = ordered[len(ordered) // 2]
+    off = np.abs(values[is_likely] - middle)
+    level = np.broadcast_to(sigma, values.shape)[is_likely]
+    spread = np.maximum(ordered[-1] - middle, middle - ordered[0])
+    is_off = off > least * level
+    is_off &= spread < np.maximum(_MAX_SPREAD * level, _MAX_SPREAD_SHARE * off)
+    found = is_likely.copy()
+    found[is_likely] = is_off
+    filled = values.copy()
+    filled[found] = middle[is_off]
+    return found, filled
 
 
 def outlier_share(planes: Sequence[tuple[Array, Array]], noise: Noise) -> float:
@@ -61,9 +74,3 @@ def outlier_share(planes: Sequence[tuple[Array, Array]], noise: Noise) -> float:
     share = count / max(total, 1)
     is_meant = count >= _MIN_COUNT and _MIN_SHARE <= share <= _MAX_SHARE
     return share if is_meant else 0.0
-
-
-def without_outliers(values: Array, sigma: float, least: float) -> Array:
-    """Values (C, ..., y, x), those that stand out replaced by the median of what is around."""
-    found, middle = find_outliers(values, sigma, least)
-    return np.where(found, middle, values) if found.any() else values

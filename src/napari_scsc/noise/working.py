@@ -15,7 +15,7 @@ from napari_scsc.errors import UserError
 from napari_scsc.noise import joint
 from napari_scsc.noise.anscombe import Anscombe
 from napari_scsc.noise.model import Noise
-from napari_scsc.noise.outliers import without_outliers
+from napari_scsc.noise.outliers import SET_ASIDE, find_outliers
 from napari_scsc.noise.whitening import Whitening
 
 _MIN_RELATIVE_SIGMA = 1e-8  # of the range of values: what single precision can still tell
@@ -81,6 +81,7 @@ class WorkingValues:
         self.sigma = self._maps[0].sigma
         self._whitening = Whitening.of(noise, source.n_joint) if noise.sigma else None
         self._outlier_limit = noise.outlier_limit if noise.sigma else 0.0
+        self._is_noisy = noise.sigma > 0 and not is_clean
 
     def at(self, index: tuple[int, ...], part: Region | None = None) -> WorkingValues:
         """Those of the sample of that index, or of a part of it."""
@@ -137,9 +138,19 @@ class WorkingValues:
 
     def whiten(self, work: Array) -> Array:
         """White values of working ones (C, *shift), of which none is missing, without outliers."""
-        if self._outlier_limit and work.ndim > 2:
-            work = without_outliers(work, self.sigma, self._outlier_limit)
+        if self._has_outliers(work):
+            work = find_outliers(work, self.sigma, self._outlier_limit or SET_ASIDE)[1]
         return self._whitening.whiten(work, self.sigma) if self._whitening else work
+
+    def keep_outliers(self, result: Array, work: Array) -> Array:
+        """Working values of a result, with outliers that ``whiten`` set aside as they were."""
+        if self._outlier_limit or not self._has_outliers(work):
+            return result
+        return np.where(find_outliers(work, self.sigma, SET_ASIDE)[0], work, result)
+
+    def _has_outliers(self, work: Array) -> bool:
+        """Whether single pixels can stand out of noise."""
+        return work.ndim > 2 and self._is_noisy
 
     def colour(self, white: Array) -> Array:
         """Working values of white ones."""
@@ -227,7 +238,7 @@ class _EvenValues:
         whole = _scale_of(source, limits)
         low = whole.low
         self._stabiliser = (
-            Anscombe(noise.gain, noise.offset + noise.gain * float(low))
+            Anscombe(noise.gain, noise.offset + noise.gain * float(low), noise.floor**2)
             if noise.depends_on_signal
             else None
         )

@@ -183,7 +183,7 @@ class TileDenoiser(TileRestorer):
             maps = [self._map(n, pairs, working) for n in self.maps] if is_last else []
             yield (
                 number / self.passes.n_passes,
-                np.concatenate([working.colour(values), *maps]),
+                np.concatenate([working.keep_outliers(working.colour(values), work), *maps]),
             )
 
     def _map(

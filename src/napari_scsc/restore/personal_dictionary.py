@@ -202,7 +202,7 @@ class _Window:
         values[image.missing(self.sample, self.box) | np.isinf(values)] = np.nan
         if noise is None or not noise.depends_on_signal:
             return values
-        return Anscombe(noise.gain, noise.offset).forward(values)
+        return Anscombe(noise.gain, noise.offset, noise.floor**2).forward(values)
 
     def match(self, values: Array, bank: FilterBank) -> Array:
         """Places (n, shift axes) in the window of the patches most alike, as the passes do it."""
