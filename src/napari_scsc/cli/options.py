@@ -162,7 +162,11 @@ ENCODE: list[click.Parameter] = [
     _bank("Filters to use.", required=True),
     _MASK,
     _SIGMA,
-    _option("--beta", type=_ABOVE_0, text="Price of the code in noise levels; 4 unless given."),
+    _option(
+        "--beta",
+        type=_ABOVE_0,
+        text="Price of the code in noise levels; 2.75 unless given, 4 for filters in balls.",
+    ),
     _MEMORY,
     *_RUNNING,
 ]
