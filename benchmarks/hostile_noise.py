@@ -344,9 +344,21 @@ def _dithered(side):
     )
 
 
-def _rings(side):
+def _diffused(side):
+    """A smooth picture as black and white points, each error passed on to the next points."""
+    left = np.pad(_tissue(side) / _tissue(side).max(), ((0, 1), (1, 1))).astype(float)
+    for y in range(side):
+        for x in range(1, side + 1):
+            point = float(left[y, x] > 0.5)
+            error, left[y, x] = left[y, x] - point, point
+            left[y, x + 1] += error * 7 / 16
+            left[y + 1, x - 1 : x + 2] += error * np.array([3, 5, 1]) / 16
+    return left[:side, 1:-1].astype(np.uint8) * 255
+
+
+def _rings(side, dtype=np.uint8):
     y, x = np.mgrid[:side, :side] - side / 2
-    return (127.5 + 127.5 * np.cos((y**2 + x**2) / (1.2 * side))).astype(np.uint8)
+    return (127.5 + 127.5 * np.cos((y**2 + x**2) / (1.2 * side))).astype(dtype)
 
 
 CLEAN = {
@@ -388,5 +400,7 @@ CLEAN = {
     ),
     "tissue, float": _tissue,
     "screened": _dithered,
+    "error-diffused": _diffused,
     "rings": _rings,
+    "rings, float": lambda side: _rings(side, np.float32),
 }

@@ -73,7 +73,9 @@ class Anscombe:
         Between its table and its series, and below both, the exact inverse has kinks: this is the
         slope of the plain one, but no less than where the noise is least.
         """
-        return np.asarray(self.gain * np.maximum(stabilised, 2 * math.sqrt(self._least + 3 / 8)) / 2)
+        return np.asarray(
+            self.gain * np.maximum(stabilised, 2 * math.sqrt(self._least + 3 / 8)) / 2
+        )
 
     @property
     def _least(self) -> float:

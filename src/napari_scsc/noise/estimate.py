@@ -36,9 +36,11 @@ _MIN_STEPS = 0.6  # between values, that sigma is wide where noise is recorded f
 _MIN_PHOTON_STEPS = 0.3  # the same, that a photon adds
 _MANY_PATCHES, _FEW_PATCHES = 400, 30  # counted without overlaps
 _MIN_FLAT_SHARE, _MIN_FLAT_PATCHES = 0.02, 5  # where noise and texture can be told apart
+_MIN_SEEN_PATCHES = 0.25  # flat ones, counted without overlaps: where noise is seen at all
 _CLIPPED_SHARE_TOLD, _CLIPPED_SHARE_UNSURE = 0.01, 0.1
 _MAX_CONSTANT_SHARE, _MIN_COARSE_SHARE = 0.5, 0.002  # of the patches of an image that was drawn
 _MAX_REPEATED_SHARE = 0.5  # of the patches, that are the same as others: noise never repeats
+_MAX_REPEATED_TEXTURE = 0.2  # the same, where hardly one is as flat as noise
 _MIN_CORRELATED_SHARE, _MAX_SLOW_GROWTH = 0.09, 2.0  # beyond these it is texture
 _MAX_CORRELATED_VARIANCE = 0.8  # of that of all values: more may be content without any flat part
 _MIN_CORRELATED_PATCHES = 40  # flat ones, that are enough to know how alike neighbours are
@@ -87,7 +89,8 @@ def _judge_patches(values: PlaneValues, patches: CosinePatches, is_alike: bool) 
     flat = find_flat_patches(bands)
     if flat.level < _ROUNDING_POWER or _is_drawn(values, patches, flat):
         return _unknown_noise(remarks.NOISELESS)
-    if patches.repeated > _MAX_REPEATED_SHARE:
+    is_textured = flat.share < _MIN_COARSE_SHARE
+    if patches.repeated > (_MAX_REPEATED_TEXTURE if is_textured else _MAX_REPEATED_SHARE):
         return _unknown_noise(remarks.REPEATED)
     rows, columns = _find_stripes(values, math.sqrt(flat.level))
     if rows or columns:
@@ -113,6 +116,10 @@ def _judge_patches(values: PlaneValues, patches: CosinePatches, is_alike: bool) 
             found, fit, is_blurred, is_streaked = None, white, False, False
     if _is_below_steps(values, fit):
         return _unknown_noise(remarks.COARSE)
+    is_white = found is None and not (is_blurred or is_streaked)
+    is_seen = white.flat.independent >= _MIN_SEEN_PATCHES or patches.independent < _FEW_PATCHES
+    if is_white and not (is_seen or is_alike):
+        return _unknown_noise(remarks.UNSEEN)
     said = list(fit.said)
     if found is None and (is_blurred or is_streaked):
         fit = fit.times(spectrum.total)
@@ -169,8 +176,10 @@ def _is_below_steps(values: PlaneValues, fit: _VarianceFit) -> bool:
     """Whether the noise is smaller than the steps between values: it was hardly recorded.
 
     What looks like noise is then the rounding itself, or a drawing of few levels. Single photons
-    are no less than a step.
+    are no less than a step, but two values are a drawing, a mask or a screen of dots.
     """
+    if values.is_binary:
+        return True
     sigma = math.sqrt(max(fit.offset, 0.0)) * values.spread
     is_counted = fit.gain * values.spread > _MIN_PHOTON_STEPS * values.step
     return sigma < _MIN_STEPS * values.step and not is_counted

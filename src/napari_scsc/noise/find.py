@@ -75,6 +75,9 @@ def _estimate_noise(source: ImageSamples, wanted: str) -> Noise:
         return with_frame_levels(pooled, source, places, is_alike)
     own = [noise_of_sample(source, index, is_alike) for index in sample_indices(source, counts)]
     counts, own = with_unlike_samples(source, counts, own, pooled, is_alike)
+    if all(part.is_clean for part in own):
+        return own[0]
+    own = joint.as_seen(own, pooled)
     if not (joint.differ(own, pooled) or any(part.frame_levels for part in own)):
         return pooled
     return replace(

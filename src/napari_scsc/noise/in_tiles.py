@@ -104,6 +104,9 @@ def _with_joint(pooled: Noise, tiles: Tiles, is_alike: bool) -> Noise:
     for c in range(n_joint):
         planes = [p for tile, mask in tiles for p in planes_of(tile[c, None], mask[c, None])]
         own.append(estimate_planes(planes, is_alike, most))
+    if all(part.is_clean for part in own):
+        return own[0]
+    own = joint.as_seen(own, pooled)
     shared = joint.shared_noise([np.where(mask, tile, np.nan) for tile, mask in tiles])
     if shared:
         pooled = replace(pooled, shared=shared)

@@ -21,12 +21,17 @@ _MIN_SHARED = 0.25  # mean correlation between joint values, from which on they 
 _MAX_GROWTH = 1.25  # of the correlation, from the flattest blocks to more: texture grows
 
 
+def as_seen(own: Sequence[Noise], pooled: Noise) -> list[Noise]:
+    """The noises, with one model for all in place of those of which nothing was seen."""
+    return [pooled if remarks.UNSEEN in part.remarks else part for part in own]
+
+
 def differ(own: Sequence[Noise], pooled: Noise) -> bool:
     """Whether joint values have noise of their own, beside one model for all of them.
 
     They do where some certainly have none, but not for want of anything to see.
     """
-    is_clean = [part.sigma == 0 and part.remarks[0] in remarks.CLEAN for part in own]
+    is_clean = [part.is_clean for part in own]
     if any(part.sigma > 0 for part in own) and (pooled.sigma == 0 or any(is_clean)):
         return True
     ratios = [

@@ -12,6 +12,7 @@ import numpy as np
 from napari_scsc._types import Array
 from napari_scsc.checks import check_float, check_int
 from napari_scsc.errors import Message, message_from_json
+from napari_scsc.noise.remarks import CLEAN
 
 Rows = tuple[tuple[float, ...], ...]
 
@@ -113,6 +114,11 @@ class Noise:
         sigma = math.sqrt(variance + gain**2)
         floor = FLOOR_SHARE * math.sqrt(variance)
         return cls(sigma, gain, variance - gain * black, False, True, (), floor=floor)
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether the data were seen well, and have none."""
+        return self.sigma == 0 and self.remarks[0] in CLEAN
 
     @property
     def depends_on_signal(self) -> bool:

@@ -28,6 +28,7 @@ class PlaneValues(NamedTuple):
     centre: float  # the mean
     spread: float  # the standard deviation
     step: float  # between two values of quantised data, in their own units; 0 for continuous ones
+    is_binary: bool  # no more than two values
     clipped: float  # share of the measured pixels
 
     def without_stripes(self, sigma: float, rows: float, columns: float) -> PlaneValues:
@@ -65,7 +66,7 @@ def prepare_planes(
     centre, spread = float(measured.mean()), float(measured.std())
     if measured.max() == measured.min() or spread == 0:
         return None
-    step, low, high = _find_quantisation(measured)
+    step, n_levels, low, high = _find_quantisation(measured)
     usable, n_clipped = [], 0
     for array, mask in zip(arrays, masks, strict=True):
         at_limit = mask & ((array <= low) | (array >= high))
@@ -81,7 +82,8 @@ def prepare_planes(
         np.where(mask, (array - centre) / spread, 0).astype(np.float32)
         for array, mask in zip(arrays, masks, strict=True)
     ]
-    return PlaneValues(scaled, masks, usable, centre, spread, step, n_clipped / measured.size)
+    share = n_clipped / measured.size
+    return PlaneValues(scaled, masks, usable, centre, spread, step, n_levels <= 2, share)
 
 
 def _check_planes(
@@ -127,8 +129,10 @@ def _choose_pieces(shapes: Sequence[tuple[int, ...]]) -> list[tuple[int, tuple[s
     return [pieces[i] for i in np.sort(order[: math.ceil(len(pieces) * _MAX_PIXELS / total)])]
 
 
-def _find_quantisation(measured: Array) -> tuple[float, float, float]:
-    """The step between values (0: continuous), and the limits where they pile up (or infinities).
+def _find_quantisation(measured: Array) -> tuple[float, int, float, float]:
+    """The step between values (0: continuous), their number, and limits where they pile up.
+
+    Where they do not, the limit is infinite.
 
     Values pile up at a limit if there are far more of them than at each of the next three levels,
     and these do not thin out quickly: few photons give many zeros, but then fewer ones and twos.
@@ -145,7 +149,7 @@ def _find_quantisation(measured: Array) -> tuple[float, float, float]:
             near = [int(counts_in[:8][away == k].sum()) for k in (1, 2, 3)]
             piled = piled and counts_in[0] > 3 * max(near) and near[0] <= 2 * max(near[1:])
         limits.append(float(levels_in[0]) if piled else sign * math.inf)
-    return step, limits[0], limits[1]
+    return step, len(levels), limits[0], limits[1]
 
 
 def guess_sigma(values: PlaneValues) -> float:

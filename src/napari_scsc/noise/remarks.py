@@ -25,6 +25,11 @@ TEXTURED = Message(
     f"be weaker than estimated, or stronger if it forms blotches; {_MEASURE}",
     remedy=Remedy.GIVE_SIGMA,
 )
+UNSEEN = Message(
+    "there is no flat part in which noise could be seen, so the image is left as it is; if you see "
+    f"noise, {_MEASURE}",
+    remedy=Remedy.GIVE_SIGMA,
+)
 BLURRED = Message(
     "the noise of neighbouring pixels is alike, as after smoothing, resizing, registration, "
     "demosaicing or lossy compression, there is too little to see how, and some of it will stay",

@@ -169,7 +169,8 @@ def _find_frame_levels(source: ImageSamples, index: tuple[int, ...], pooled: Noi
         own.append(
             estimate_planes([(values.astype(np.float64), known) for values, known in planes])
         )
-        level = own[-1].sigma or _LEAST_LEVEL * pooled.sigma
+        least = _LEAST_LEVEL if own[-1].is_clean else 1.0
+        level = own[-1].sigma or least * pooled.sigma
         # To follow chance would make frames flicker.
         spread, chance = rough[members].std() / rough[members].mean(), math.prod(n_pixels) ** -0.5
         follows = len(members) > 1 and spread > _MIN_DRIFT * chance
