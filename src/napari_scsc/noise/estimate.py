@@ -37,6 +37,7 @@ _MIN_PHOTON_STEPS = 0.3  # the same, that a photon adds
 _MANY_PATCHES, _FEW_PATCHES = 400, 30  # counted without overlaps
 _MIN_FLAT_SHARE, _MIN_FLAT_PATCHES = 0.02, 5  # where noise and texture can be told apart
 _MIN_SEEN_PATCHES = 0.25  # flat ones, counted without overlaps: where noise is seen at all
+_ENOUGH_PATCHES = 200  # of which some would be flat
 _CLIPPED_SHARE_TOLD, _CLIPPED_SHARE_UNSURE = 0.01, 0.1
 _MAX_CONSTANT_SHARE, _MIN_COARSE_SHARE = 0.5, 0.002  # of the patches of an image that was drawn
 _MAX_REPEATED_SHARE = 0.5  # of the patches, that are the same as others: noise never repeats
@@ -117,7 +118,7 @@ def _judge_patches(values: PlaneValues, patches: CosinePatches, is_alike: bool) 
     if _is_below_steps(values, fit):
         return _unknown_noise(remarks.COARSE)
     is_white = found is None and not (is_blurred or is_streaked)
-    is_seen = white.flat.independent >= _MIN_SEEN_PATCHES or patches.independent < _FEW_PATCHES
+    is_seen = white.flat.independent >= _MIN_SEEN_PATCHES or patches.independent < _ENOUGH_PATCHES
     if is_white and not (is_seen or is_alike):
         return _unknown_noise(remarks.UNSEEN)
     said = list(fit.said)

@@ -110,7 +110,7 @@ def _with_joint(pooled: Noise, tiles: Tiles, is_alike: bool) -> Noise:
     shared = joint.shared_noise([np.where(mask, tile, np.nan) for tile, mask in tiles])
     if shared:
         pooled = replace(pooled, shared=shared)
-    if not joint.differ(own, pooled):
+    if not joint.differ(own, pooled, shared):
         return pooled
     sigma = mean_level(own)
     return replace(

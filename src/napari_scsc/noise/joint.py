@@ -14,6 +14,7 @@ from napari_scsc.noise.cosine_patches import FAST, SLOW
 from napari_scsc.noise.model import Noise, Rows, rounded_rows
 
 _MIN_LEVEL_RATIO = 1.4  # of the largest to the least, from which on joint values differ
+_MIN_SHARED_RATIO = 1.05  # the same where they share noise, which is taken apart by its levels
 _SIDE = 8  # pixels along a side of the blocks in which shared noise is looked for
 _FLAT_SHARES = (0.03, 0.12)  # of the blocks, the flattest
 _MIN_BLOCKS = 24
@@ -26,14 +27,18 @@ def as_seen(own: Sequence[Noise], pooled: Noise) -> list[Noise]:
     return [pooled if remarks.UNSEEN in part.remarks else part for part in own]
 
 
-def differ(own: Sequence[Noise], pooled: Noise) -> bool:
+def differ(own: Sequence[Noise], pooled: Noise, shared: Rows = ()) -> bool:
     """Whether joint values have noise of their own, beside one model for all of them.
 
-    They do where some certainly have none, but not for want of anything to see.
+    They do where some certainly have none, but not for want of anything to see. Of noise that they
+    share, as channels made of one do, brightness explains nothing.
     """
     is_clean = [part.is_clean for part in own]
     if any(part.sigma > 0 for part in own) and (pooled.sigma == 0 or any(is_clean)):
         return True
+    if shared:
+        levels = [part.sigma for part in own]
+        return min(levels) > 0 and max(levels) > _MIN_SHARED_RATIO * min(levels)
     ratios = [
         part.sigma / expected
         for part in own

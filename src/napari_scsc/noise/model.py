@@ -17,7 +17,7 @@ from napari_scsc.noise.remarks import CLEAN
 Rows = tuple[tuple[float, ...], ...]
 
 FLOOR_SHARE = 0.5
-"""Of the least level of the noise that was seen: its floor, below which hardly a dark pixel lies."""
+"""Of the least level of the noise that was seen: its floor, which hardly a dark pixel reaches."""
 
 
 @dataclass(frozen=True, slots=True)

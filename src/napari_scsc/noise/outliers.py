@@ -17,7 +17,7 @@ SURE, LIKELY = 10.0, 6.0
 """Noise levels that a pixel is off, from which on it is certainly, or most likely, an outlier."""
 
 SET_ASIDE = 30.0
-"""Noise levels from which on an outlier that is kept stays as it is, lest it spoil its surroundings."""
+"""Noise levels from which on an outlier that is kept stays as it is, and spoils nothing around."""
 
 SURE_SHARE = 3e-4
 """Of all pixels: outliers of which an image certainly has some."""

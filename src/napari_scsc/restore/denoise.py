@@ -35,7 +35,7 @@ def prepare(restoration: Restoration) -> Generator[RestoreUpdate, None, TileDeno
     """Find the filters, and what suits them and the image."""
     options = restoration.options
     scenes = None
-    if restoration.noise.joint and not options.noise_filters:
+    if restoration.samples.n_joint > 1 and not options.noise_filters:
         scenes = JointScenes.find(restoration.samples, restoration.working, restoration.sigma)
     wanted = scenes.patch_shape(restoration.samples.shift) if scenes else None
 

@@ -1,7 +1,7 @@
-"""Which joint values show the same scene, where they differ in their noise.
+"""Which joint values show the same scene.
 
-Groups of patches are alike in what stands out most. Where that is another scene, a noisy channel is
-put together by a clean one that knows nothing of it, and is better off alone.
+Groups of patches are alike in what stands out most. Where that is another scene, a channel is put
+together by others that know nothing of it, and is better off alone.
 """
 
 from __future__ import annotations
@@ -22,12 +22,10 @@ from napari_scsc.model.bank import FilterBank
 from napari_scsc.model.basis import Basis, mixtures_above_noise
 from napari_scsc.noise.working import WorkingValues
 
-_FINE, _COARSE = (
-    4,
-    16,
-)  # pixels along a side of the means that tell structure from noise and shading
+_FINE, _COARSE = 4, 16  # pixels along a side of means that tell structure from noise and shading
 _MIN_LIKENESS = 0.3  # of the structure of two joint values, from which on they show one scene
-_MIN_STRUCTURE = 0.2  # beside what noise is left in such means: less is hardly seen
+_MARGIN = 0.05  # of the noise left in such means: what its level may be wrong by
+_CERTAINTY = 2.0  # standard errors of the likeness
 _TILES, _POINTS = 8, 1 << 16
 _MAX_PATCHES = 20_000  # of which directions are found
 
@@ -90,9 +88,13 @@ def _find_scenes(tiles: list[Array], sigma: float) -> list[tuple[int, ...]]:
     # The finer means hold the noise of their pixels, of which the coarser ones take a part.
     n_plane = min(2, tiles[0].ndim - 1)
     noise = count * sigma**2 * (_FINE**-n_plane - _COARSE**-n_plane)
-    sizes = np.sqrt(np.maximum(np.diag(moments) - noise, _MIN_STRUCTURE * noise))
-    likeness = abs(moments) / np.outer(sizes, sizes)
-    number, labels = csgraph.connected_components(likeness > _MIN_LIKENESS, directed=False)
+    content = np.maximum(np.diag(moments) - (1 + _MARGIN) * noise, 0)
+    limit = _MIN_LIKENESS * np.sqrt(np.outer(content, content))
+    n_points = count / _FINE**n_plane
+    errors = np.sqrt(np.outer(np.diag(moments), np.diag(moments)) / n_points)
+    # Another scene is one that is certainly unlike: what noise hides stays with the rest.
+    is_alike = abs(moments) + _CERTAINTY * errors > limit
+    number, labels = csgraph.connected_components(is_alike, directed=False)
     return [tuple(np.flatnonzero(labels == n).tolist()) for n in range(number)]
 
 

@@ -26,7 +26,7 @@ def check_structure(path: Path, file: Any) -> None:
 
 
 def _check_chain(file: Any) -> None:
-    """Raise ValueError if a page names an earlier one as the next: there would be no end of them."""
+    """Raise ValueError if a page names an earlier one as the next: they would have no end."""
     form, handle = file.tiff, file.filehandle
     offset, seen = file.pages.first.offset, set()
     while offset and offset not in seen:
