@@ -12,7 +12,16 @@ import numpy as np
 import pytest
 import zarr
 
-from napari_scsc import denoise, encode, iter_denoise, iter_encode, learn, open_codes, samples
+from napari_scsc import (
+    denoise,
+    encode,
+    inpaint,
+    iter_denoise,
+    iter_encode,
+    learn,
+    open_codes,
+    samples,
+)
 from napari_scsc.data import fingerprint
 from napari_scsc.restore import passes
 from napari_scsc.run import block_grid, blocks, proof
@@ -80,6 +89,26 @@ def test_change_in_a_large_image_is_found_wherever_it_is(image, tmp_path, monkey
             list(updates)
         assert not path.exists()
         shutil.rmtree(tmp_path / "a.zarr.partial")
+
+
+def test_known_values_of_a_change_that_was_undone_are_not_kept(image, tmp_path, monkeypatch):
+    """They are read when a chunk is written, which is later than the blocks that fill its holes."""
+    holes = np.random.default_rng(0).random(image.shape) < 0.2
+    options = {k: v for k, v in OPTIONS.items() if k != "sigma"}
+    path, changing, write = tmp_path / "a.zarr", image.copy(), blocks._write_chunk
+
+    def change_when_all_blocks_were_read(run, number, needed):
+        if len(BlockRecords(run).numbers("reads")) == run.grid.n_blocks:
+            changing[...] = image + 1
+        return write(run, number, needed)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(blocks, "_write_chunk", change_when_all_blocks_were_read)
+        with pytest.raises(ValueError, match="changed while it was restored"):
+            inpaint(changing, holes, out=path, **options)
+    changing[...] = image
+    with pytest.raises(ValueError, match="changed while it was restored"):
+        inpaint(changing, holes, out=path, resume=True, **options)
 
 
 def test_codes_of_an_image_that_changes_are_told(image, tmp_path):

@@ -129,7 +129,8 @@ class WorkingValues:
     @property
     def keeps_values(self) -> bool:
         """Whether ``put_back`` has anything to put back."""
-        return bool(self._is_clean or self._clean_joint or self._limits)
+        of_all = self._is_clean or self._clean_joint or self._limits
+        return bool(of_all) or any(part.keeps_values for part in self._of_samples)
 
     @property
     def is_white(self) -> bool:

@@ -77,7 +77,8 @@ class BlockRun:
     def record(self, what: str, number: int, digest: str = "") -> None:
         """Say that a block was made ("blocks"), or a chunk written ("done").
 
-        Before a block is made, "reads" says by a digest of what.
+        Before a block is made, "reads" says by a digest of what, and so does "done", of a chunk
+        that has values of the image.
         """
         log = self.folder / f"{what}-{socket.gethostname()}-{os.getpid()}.txt"
         with open(log, "ab", buffering=0) as stream:
@@ -105,13 +106,10 @@ class BlockRecords:
 
     def numbers(self, what: str) -> set[int]:
         """Numbers of the blocks that were made, or of the chunks that are written."""
-        return set(self._read_new(what))
+        return set(self.digests(what))
 
-    def reads(self) -> dict[int, set[str]]:
-        """Digests of what was read, by the number of the block; of several tries there are more."""
-        return self._read_new("reads")
-
-    def _read_new(self, what: str) -> dict[int, set[str]]:
+    def digests(self, what: str) -> dict[int, set[str]]:
+        """Digests of what was read, by these numbers; of several tries there are more."""
         found = self._found[what]
         for log in self._folder.glob(f"{what}-*.txt"):
             with open(log, "rb") as stream:
@@ -156,11 +154,14 @@ def _write_chunk(run: BlockRun, number: int, _blocks: Sequence[int]) -> int:
     samples = run.samples.without_cache()
     pieces = [np.load(run.block_file(b), mmap_mode="r") for b in chunk.blocks]
     with in_task():
+        digest = ""
+        if run.restorer.reads_image:
+            digest = digest_tile(samples, chunk.index, chunk.part)
         parts = blend_chunk(samples, run.restorer, run.grid, chunk, pieces)
         for store, values in zip(run.stores, parts, strict=True):
             store.write(samples.region(chunk.index, chunk.part), values)
         n_doubtful = run.restorer.count_doubtful(samples, chunk.index, chunk.part)
-    run.record("done", number)
+    run.record("done", number, digest)
     return n_doubtful
 
 
@@ -262,12 +263,19 @@ def _going_on(run: BlockRun) -> Iterator[None]:
 
 
 def _check_image(run: BlockRun, cancellation: Cancellation) -> None:
-    """Refuse an image that is no longer what was read for the blocks that are finished."""
-    samples = run.samples.without_cache()
-    for number, digests in sorted(BlockRecords(run).reads().items()):
+    """Refuse an image that is no longer what was read for what is finished."""
+    samples, records = run.samples.without_cache(), BlockRecords(run)
+    for number, digests in sorted(records.digests("reads").items()):
         cancellation.check()
         block = run.grid.block(number)
         if digests != {digest_tile(samples, block.index, block.tile.region)}:
+            raise image_changed(run.folder)
+    if not run.restorer.reads_image:
+        return
+    for number, digests in sorted(records.digests("done").items()):
+        cancellation.check()
+        chunk = run.grid.chunk_at(number)
+        if digests != {digest_tile(samples, chunk.index, chunk.part)}:
             raise image_changed(run.folder)
 
 

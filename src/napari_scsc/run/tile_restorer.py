@@ -88,6 +88,11 @@ class TileRestorer(ABC):
         ]
 
     @property
+    def reads_image(self) -> bool:
+        """Whether the result has values of the image itself."""
+        return self.has_image and (self.keeps_known or self.working.keeps_values)
+
+    @property
     def has_image(self) -> bool:
         """Whether the values of the image are at hand, of which some may stay as they are."""
         return True
