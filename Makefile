@@ -65,10 +65,12 @@ help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 # $(1) is a marker expression. Without a screen, what makes one is installed where that takes no password;
-# where it does, the tests that need one are left out.
+# where it does, the tests that need one are left out. Where each process has a virtual screen of its
+# own, several share the work: on one screen they would take the keyboard from each other.
 define pytest
 if sh scripts/screen.sh --install; then set -- -m "$(1)"; \
 else export QT_QPA_PLATFORM=offscreen; set -- -m "($(1)) and not screen"; fi; \
+if command -v Xvfb > /dev/null; then set -- "$$@" -n logical --maxprocesses 4 --dist loadfile; fi; \
 QT_API=$(QT) PYTEST_QT_API=$(QT) $(BIN)/python -m pytest "$$@" $(ARGS)
 endef
 
@@ -85,7 +87,7 @@ install = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 endif
 
 $(STAMPS)/run: what = -e ".[$(QT)]"
-$(STAMPS)/test-$(QT): what = -e ".[$(QT)]" --group test
+$(STAMPS)/test-$(QT): what = -e ".[$(QT)]" --group test --group ome-zarr
 $(STAMPS)/lint: what = -e . --group lint
 $(STAMPS)/docs: what = -e . --group docs
 $(STAMPS)/bench: what = -e . --group bench
