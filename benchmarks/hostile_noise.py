@@ -131,6 +131,18 @@ def _channels(factor, levels, seeds=(0, 1), last=False):
     return make
 
 
+def _sepia(side):
+    """A grey image in one tint, with the steps of 8 bits."""
+    clean, noisy, *_ = _grey_as_rgb(side, np.uint8)
+    tint = np.array([1, 0.85, 0.6])
+    return (
+        clean * tint,
+        np.rint(noisy * tint).astype(np.uint8),
+        "rgb",
+        [(np.s_[..., c], "image") for c in range(3)],
+    )
+
+
 def _time_lapse(side, n=6):
     clean = np.stack([_tissue(side, seed) for seed in range(n)])
     levels = np.geomspace(0.02, 0.2, n).astype(np.float32)
@@ -196,6 +208,7 @@ _NOISY = {
     "two channels, 0.02 and 0.2": _channels(1, (0.02, 0.2)),
     "two channels, one times 1000": _channels(1000, (0.1, 0.1)),
     "two channels of one scene, one times 1000": _channels(1000, (0.1, 0.1), (0, 0)),
+    "five channels of five scenes": _channels(1, (0.1,) * 5, range(5)),
     "two channels, one clean": _channels(1, (0.0, 0.1)),
     "time-lapse, 0.02 to 0.2": _time_lapse,
     "time-lapse of 40 frames, every fifth 0.2": _long_time_lapse,
@@ -205,6 +218,8 @@ _NOISY = {
     "video, drifting": _drifting_video,
     "grey as RGB": _grey_as_rgb,
     "grey as RGB, 8 bits": lambda side: _grey_as_rgb(side, np.uint8),
+    "grey in a tint, 8 bits": _sepia,
+    "hot pixel of 1e2": _hot(1e2),
     "hot pixel of 1e6": _hot(1e6),
     "hot pixel of 1e9": _hot(1e9),
 }
