@@ -12,7 +12,7 @@ import pytest
 import tifffile
 from cli_tools import DRAFT, lines_of, on_posix, open_file, run, save, succeed
 
-from napari_scsc import FilterBank, denoise, inpaint, learn
+from napari_scsc import FilterBank, denoise, inpaint, iter_denoise, learn
 from napari_scsc.cli.options import DENOISE, LEARN
 from napari_scsc.restore.methods import METHODS
 from napari_scsc.restore.quality import LEVELS
@@ -216,3 +216,15 @@ def test_demonstration_overwrites_nothing(folder):
     assert result.exit_code == 1
     assert "--out" in result.stderr
     assert Path("out/denoised.tif").read_text() == "mine"
+
+
+@pytest.mark.parametrize("resume", [(), ("--resume",)])
+def test_run_that_goes_on_elsewhere_is_not_said_to_have_broken_off(folder, cells, resume):
+    updates = iter_denoise(cells, out="new.zarr", quality="draft")
+    next(updates)
+    result = run("denoise", "cells.tif", "-o", "new.zarr", *DRAFT, *resume)
+    assert "another run is working on new.zarr.partial" in result.stderr
+    assert "broke off" not in result.stderr
+    updates.close()
+    result = run("denoise", "cells.tif", "-o", "new.zarr", *DRAFT)
+    assert "broke off" in result.stderr

@@ -80,9 +80,9 @@ def is_done(result: Path, resume: bool) -> bool:
     if result.exists() and not resume:
         raise PathExistsError("is there already", path=result, remedy=Remedy.CHOOSE_ANOTHER_NAME)
     if partial_of(result).exists() and not resume:
-        raise PathExistsError(
-            "holds a run that broke off", path=partial_of(result), remedy=Remedy.RESUME
-        )
+        from napari_scsc.run.partial import check_can_go_on  # takes long to load
+
+        check_can_go_on(partial_of(result), resume)
     return result.exists()
 
 

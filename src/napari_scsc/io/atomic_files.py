@@ -16,6 +16,8 @@ from typing import Any
 from napari_scsc.errors import FileFormatError, UserError
 from napari_scsc.renaming import rename_exclusively
 
+WAIT_OR_STOP = "wait for it, or stop it"
+
 
 @contextlib.contextmanager
 def made_beside(path: Path, is_replaced: bool = False) -> Iterator[Path]:
@@ -83,7 +85,7 @@ def exclusive_lock(path: Path, why: str) -> Iterator[None]:
             _lock(stream.fileno())
         except OSError as error:
             if error.errno in (errno.EAGAIN, errno.EACCES, errno.EDEADLK):
-                raise UserError(why, remedy="wait for it, or stop it") from None
+                raise UserError(why, remedy=WAIT_OR_STOP) from None
         yield
 
 

@@ -16,7 +16,13 @@ from napari_scsc.__about__ import __version__
 from napari_scsc.checks import check_choice
 from napari_scsc.choices import ZARR_FORMATS
 from napari_scsc.errors import PathExistsError, Remedy, UserError
-from napari_scsc.io.atomic_files import exclusive_lock, is_locked, read_json, write_json
+from napari_scsc.io.atomic_files import (
+    WAIT_OR_STOP,
+    exclusive_lock,
+    is_locked,
+    read_json,
+    write_json,
+)
 from napari_scsc.io.channels import Channel
 from napari_scsc.io.filenames import partial_of, path_beside, stem_of
 from napari_scsc.model.bank import FilterBank
@@ -92,7 +98,7 @@ class PartialFolder:
         self._resume, self._lock = resume, ExitStack()
         self._check_name_is_free()
         if os.path.lexists(self.folder):
-            self._check_can_go_on()
+            check_can_go_on(self.folder, resume)
         for name in beside:
             self._free(name)
         request = {"version": __version__, "zarr_format": output.zarr_format, **fingerprint()}
@@ -114,24 +120,14 @@ class PartialFolder:
         """Make the folder, if it is not there, and have it for oneself."""
         self.folder.mkdir(parents=True, exist_ok=True)
         with self._lock:
-            self._lock.enter_context(exclusive_lock(self._lock_file, self._is_running))
+            lock = exclusive_lock(_lock_file(self.folder), _is_running(self.folder))
+            self._lock.enter_context(lock)
             self._check_name_is_free()  # another process may have come to its end meanwhile
             if not self._request_file.exists():
                 write_json(self._request_file, self._request)
             elif not self._resume:
-                raise self._broke_off()
+                raise _broke_off(self.folder)
             yield
-
-    @property
-    def _lock_file(self) -> Path:
-        return self.folder / "lock"
-
-    @property
-    def _is_running(self) -> str:
-        return f"another run is working on {self.folder}"
-
-    def _broke_off(self) -> PathExistsError:
-        return PathExistsError("holds a run that broke off", path=self.folder, remedy=Remedy.RESUME)
 
     def _check_name_is_free(self) -> None:
         """Refuse the name of a file that is there; end a run that was killed at its very end."""
@@ -149,12 +145,6 @@ class PartialFolder:
 
     def _has_result(self) -> bool:
         return self._request_file.exists() and any(self.folder.glob("result.*"))
-
-    def _check_can_go_on(self) -> None:
-        if is_locked(self._lock_file):
-            raise UserError(self._is_running, remedy="wait for it, or stop it")
-        if not self._resume:
-            raise self._broke_off()
 
     def _check_same_request(self) -> None:
         if not self._request_file.exists():
@@ -257,10 +247,30 @@ class PartialFolder:
         _remove_run(self.folder)
 
 
+def check_can_go_on(folder: Path, resume: bool) -> None:
+    """Refuse the folder of a run that goes on elsewhere, or that broke off and is not resumed."""
+    if is_locked(_lock_file(folder)):
+        raise UserError(_is_running(folder), remedy=WAIT_OR_STOP)
+    if not resume:
+        raise _broke_off(folder)
+
+
+def _lock_file(folder: Path) -> Path:
+    return folder / "lock"
+
+
+def _is_running(folder: Path) -> str:
+    return f"another run is working on {folder}"
+
+
+def _broke_off(folder: Path) -> PathExistsError:
+    return PathExistsError("holds a run that broke off", path=folder, remedy=Remedy.RESUME)
+
+
 def clear_finished(result: Path) -> None:
     """Remove the folder of a run that was killed when its result had just got its name."""
     folder = partial_of(result)
-    if _was_published(folder, "", result) and not is_locked(folder / "lock"):
+    if _was_published(folder, "", result) and not is_locked(_lock_file(folder)):
         _remove_run(folder)
 
 
