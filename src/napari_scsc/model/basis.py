@@ -51,7 +51,8 @@ class Basis:
         filters = filters.astype(np.float64)
         values = np.moveaxis(filters, 1, 0).reshape(filters.shape[1], -1)
         left, singular, _ = np.linalg.svd(values, full_matrices=False)
-        mixtures = left[:, singular > _MIN_RELATIVE_STRENGTH * singular[0]].T
+        # Filters that are zero everywhere, as of a constant joint value, have their constants.
+        mixtures = left[:, singular >= _MIN_RELATIVE_STRENGTH * singular[0]].T
         mixed = np.einsum("kc,rc...->rk...", mixtures, filters)
         mixed = mixed.reshape(len(filters), len(mixtures), -1)
         mixed = mixed - mixed.mean(axis=2, keepdims=True)

@@ -110,9 +110,9 @@ def _with_joint(pooled: Noise, tiles: Tiles, is_alike: bool) -> Noise:
     shared = joint.shared_noise([np.where(mask, tile, np.nan) for tile, mask in tiles])
     if shared:
         pooled = replace(pooled, shared=shared)
-    if not joint.differ(own, pooled, shared):
+    if not (joint.differ(own, pooled, shared) or joint.some_constant(own)):
         return pooled
-    sigma = mean_level(own)
+    sigma = mean_level([part for part in own if part.remarks != (remarks.CONSTANT,)])
     return replace(
         pooled.without_correlation(),
         sigma=sigma,
@@ -193,8 +193,10 @@ def mean_level(own: Sequence[Noise]) -> float:
 
 def judge_together(own: Sequence[Noise]) -> dict[str, Any]:
     """What is said of several noises together."""
+    noisy = [part for part in own if part.sigma > 0]
+    said = (remark for part in own for remark in part.remarks)
     return {
         "correlated": any(part.correlated for part in own),
-        "sure": all(part.sure for part in own),
-        "remarks": tuple(dict.fromkeys(remark for part in own for remark in part.remarks)),
+        "sure": bool(noisy) and all(part.sure for part in noisy),
+        "remarks": tuple(dict.fromkeys(map(remarks.of_some, said) if noisy else said)),
     }

@@ -47,6 +47,13 @@ def differ(own: Sequence[Noise], pooled: Noise, shared: Rows = ()) -> bool:
     return len(ratios) > 1 and max(ratios) > _MIN_LEVEL_RATIO * min(ratios)
 
 
+def some_constant(own: Sequence[Noise]) -> bool:
+    """Whether some joint values are the same everywhere, as in an opaque alpha channel."""
+    return any(part.sigma > 0 for part in own) and any(
+        remarks.CONSTANT in part.remarks for part in own
+    )
+
+
 def raise_levels(own: Sequence[Noise]) -> list[Noise]:
     """The noises, those that are none with the mean level of the others.
 

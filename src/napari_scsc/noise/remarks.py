@@ -113,10 +113,27 @@ PATTERNED = Message(
 CLEAN = (NOISELESS, REPEATED, COARSE)
 """What is told of an image that was seen well, and has no noise."""
 
+SOME_CLEAN = Message(
+    "no noise was found in some of the channels or frames, as in a channel of transparency: they "
+    f"are left as they are; if you see noise in them, {_MEASURE}"
+)
+SOME_CONSTANT = Message(
+    "some of the channels or frames have the same value everywhere: they are left as they are"
+)
+
+
+def of_some(remark: Message) -> Message:
+    """What is said of an image, where it holds for some of its channels or frames."""
+    if remark in CLEAN:
+        return SOME_CLEAN
+    return SOME_CONSTANT if remark == CONSTANT else remark
+
+
 ALIKE = (CORRELATED, MAYBE_CORRELATED)
 CERTAIN = (
     CORRELATED,
     PATTERNED,
+    SOME_CONSTANT,
     stripes_remark(True, True),
     stripes_remark(True, False),
     stripes_remark(False, True),
