@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -20,6 +21,7 @@ import zarr
 from cancelling import CallingCancellation
 
 from napari_scsc import RunInterrupted, denoise, iter_denoise, learn, samples
+from napari_scsc.data.foreign_arrays import check_is_there
 from napari_scsc.run.executors import ClusterExecutor
 
 distributed = pytest.importorskip("distributed")
@@ -230,6 +232,22 @@ class Blind(Stored):
         return np.zeros_like(values) if is_on_worker() else values
 
 
+class Hidden(Stored):
+    """An array that workers look for in a zarr that is not there."""
+
+    def __init__(self, array, gone):
+        super().__init__(array, seconds=0)
+        self._gone = gone
+
+    def __getitem__(self, region):
+        return read_there(self._gone if is_on_worker() else self._array, region)
+
+
+def read_there(array, region):
+    check_is_there(array)
+    return array[region]
+
+
 def pretend_other_code():
     from napari_scsc.run import proof
 
@@ -249,11 +267,31 @@ def test_relative_name_of_a_result_is_one_of_the_client(
     assert os.listdir(tmp_path / "elsewhere") == []
 
 
+def test_relative_name_of_an_image_is_one_of_the_client(
+    cluster, volume, bank, expected, tmp_path, monkeypatch
+):
+    (tmp_path / "elsewhere").mkdir()
+    cluster.run(os.chdir, str(tmp_path / "elsewhere"))
+    monkeypatch.chdir(Path(volume.store.root).parent)
+    relative = zarr.open_array("volume.zarr", mode="r")
+    result = denoise(relative, bank=bank, out=tmp_path / "a.npy", **OPTIONS)
+    np.testing.assert_array_equal(result, expected)
+
+
 def test_workers_that_do_not_see_the_image_are_refused(cluster, volume, bank, tmp_path):
     blind = Blind(volume, seconds=0)
     with pytest.raises(ValueError, match="sees other values of the image"):
         denoise(blind, bank=bank, out=tmp_path / "a.zarr", **OPTIONS)
-    assert not (tmp_path / "a.zarr").exists()
+    assert os.listdir(tmp_path) == []
+
+
+def test_worker_that_cannot_reach_the_image_says_so(cluster, volume, bank, tmp_path):
+    gone = zarr.create_array(str(tmp_path / "gone.zarr"), shape=volume.shape, dtype=volume.dtype)
+    shutil.rmtree(tmp_path / "gone.zarr")
+    hidden = Hidden(volume, gone)
+    with pytest.raises(ValueError, match="cannot be reached: its zarr is not there"):
+        denoise(hidden, bank=bank, out=tmp_path / "a.zarr", **OPTIONS)
+    assert os.listdir(tmp_path) == []
 
 
 def test_workers_with_other_code_are_refused(cluster, volume, bank, tmp_path):

@@ -7,7 +7,8 @@ import os
 import numpy as np
 import pytest
 
-from napari_scsc import denoise, iter_denoise, renaming, samples
+from napari_scsc import UserError, denoise, iter_denoise, renaming, samples
+from napari_scsc.run import blocks
 from napari_scsc.run.updates import BlocksDone
 
 OPTIONS = {"kind": "image", "quality": "draft", "sigma": 10.0, "n_jobs": 1}
@@ -172,3 +173,28 @@ def test_what_a_killed_run_had_begun_goes_with_its_folder(image, tmp_path):
     (folder / ".request.json.0123abcd").write_text("{}")
     list(updates)
     assert os.listdir(tmp_path) == ["a.zarr"]
+
+
+@pytest.mark.parametrize("suffix", [".npy", ".tif", ".zarr"])
+def test_run_that_is_refused_before_anything_is_made_leaves_nothing(
+    image, tmp_path, monkeypatch, suffix
+):
+    def refuse(*_):
+        raise UserError("sees other values of the image")
+
+    monkeypatch.setattr(blocks.BlockRun, "take_block", refuse)
+    with pytest.raises(UserError, match="sees other values"):
+        denoise(image, out=tmp_path / f"a{suffix}", error=True, **OPTIONS)
+    assert os.listdir(tmp_path) == []
+
+
+def test_run_that_is_refused_keeps_what_was_there(image, tmp_path, monkeypatch):
+    path = tmp_path / "a.npy"
+    run_until_written(image, path).close()
+    there = {*os.listdir(tmp_path / "a.npy.partial")} - {"stop"}
+    monkeypatch.setattr(
+        blocks.BlockRecords, "steps", lambda _: (_ for _ in ()).throw(UserError("refused"))
+    )
+    with pytest.raises(UserError, match="refused"):
+        denoise(image, out=path, resume=True, **OPTIONS)
+    assert {*os.listdir(tmp_path / "a.npy.partial")} >= there

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -66,7 +67,7 @@ def inspect_array(array: Any, noun: str) -> tuple[Any, tuple[int, ...], np.dtype
         dtype = np.dtype(array.dtype)
     except TypeError:  # a type of another library: one value tells what it is in numpy
         dtype = read_region(array, (slice(0, 1),) * len(shape)).dtype
-    return array, shape, dtype
+    return _with_absolute_path(array), shape, dtype
 
 
 def _is_array(array: Any) -> bool:
@@ -115,13 +116,24 @@ def check_is_there(source: Any) -> None:
     place = getattr(source, "store_path", None)
     if place is None or not hasattr(type(source), "open"):
         return
-    try:
+    with suppress(Exception):  # of many kinds, and some of them cannot be sent by workers
         type(source).open(place)
-    except Exception as error:  # stores raise many kinds
-        raise UserError(
-            "the image cannot be reached: its zarr is not there, or not from this machine",
-            path=str(place),
-        ) from error
+        return
+    raise UserError(
+        "the image cannot be reached: its zarr is not there, or not from this machine",
+        path=str(place),
+    )
+
+
+def _with_absolute_path(source: Any) -> Any:
+    """The same array; one of zarr by its absolute path, since others may work in other folders."""
+    place: Any = getattr(source, "store_path", None)
+    root = getattr(getattr(place, "store", None), "root", None)
+    if not isinstance(root, Path) or root.is_absolute():
+        return source
+    check_is_there(source)
+    store = type(place.store)(root.absolute(), read_only=True)
+    return type(source).open(type(place)(store, place.path))
 
 
 _in_task: ContextVar[bool] = ContextVar("inside a task of dask", default=False)

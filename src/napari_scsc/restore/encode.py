@@ -87,7 +87,7 @@ def _encode(
     if not samples.is_complete:
         noise = noise.as_white()
     if not samples.has_same_range():
-        raise image_changed(folder.folder)
+        raise image_changed(folder.folder if options.resume else None)
     yield NoiseFound(noise)
     working = WorkingValues(samples, noise)
     price = code_price(bank, "sample", working.sigma, beta)

@@ -313,7 +313,7 @@ def _restore(
         known = find_digest()
         # The range was found before; of saturated values it is that of an image without them.
         if not (options.saturation or samples.has_same_range()):
-            raise image_changed(None if folder is None else folder.folder)
+            raise image_changed(folder.folder if folder and options.resume else None)
     noise = folder.noise(find) if folder else find()
     if task == "denoise" and noise.sigma == 0:
         check_values_lie_together(samples.without_cache())

@@ -31,6 +31,16 @@ from napari_scsc.renaming import rename_exclusively
 from napari_scsc.run.origin import Origin
 from napari_scsc.run.updates import Updates
 
+_REQUEST, _PUBLISHED = "request.json", "published.json"
+BLOCK_FILE = re.compile(r"\d+\.npy(\.[0-9a-f]{8})?")
+_PARTS_FILE = re.compile(r"(blocks|done)-.*-\d+\.txt")
+_BEGUN_STORES = re.compile(r"\.(result|error)\.[a-z.]+\.[0-9a-f]{8}")  # when a run was killed
+_STORES = re.compile(rf"{_BEGUN_STORES.pattern}|(result|error)\.[a-z.]+")
+_FILES_OF_A_RUN = re.compile(
+    r"(\.?(request|noise|grid|published)\.json|\.?(bank|span|second)\.scsc)(\.[0-9a-f]{8})?"
+    r"|lock|stop|created|(blocks|done|reads)-.*-\d+\.txt"
+)
+
 
 @dataclass(frozen=True)
 class Output:
@@ -117,7 +127,11 @@ class PartialFolder:
 
     @contextmanager
     def _held(self) -> Iterator[None]:
-        """Make the folder, if it is not there, and have it for oneself."""
+        """Make the folder, if it is not there, and have it for oneself.
+
+        What is refused before anything of the result is made cannot be resumed, and leaves nothing.
+        """
+        is_new = not self.folder.exists()
         self.folder.mkdir(parents=True, exist_ok=True)
         with self._lock:
             lock = exclusive_lock(_lock_file(self.folder), _is_running(self.folder))
@@ -127,7 +141,13 @@ class PartialFolder:
                 write_json(self._request_file, self._request)
             elif not self._resume:
                 raise _broke_off(self.folder)
-            yield
+            try:
+                yield
+            except UserError:
+                if is_new and not _has_finished_parts(self.folder):
+                    self._lock.close()
+                    _remove_run(self.folder, _STORES)
+                raise
 
     def _check_name_is_free(self) -> None:
         """Refuse the name of a file that is there; end a run that was killed at its very end."""
@@ -280,8 +300,16 @@ def _was_published(folder: Path, name: str, path: Path) -> bool:
     return bool(read_json(folder / _PUBLISHED).get(name) == _identity(path))
 
 
-def _remove_run(folder: Path) -> None:
-    """Remove what a run writes, by its names; the folder stays if it holds anything else."""
+def _has_finished_parts(folder: Path) -> bool:
+    """Whether some block was made, or some chunk written."""
+    return any(_PARTS_FILE.fullmatch(path.name) for path in folder.glob("*.txt"))
+
+
+def _remove_run(folder: Path, stores: re.Pattern[str] = _BEGUN_STORES) -> None:
+    """Remove what a run writes, by its names; the folder stays if it holds anything else.
+
+    Its stores go if their names are like ``stores``.
+    """
     with suppress(OSError):
         for path in (folder / "blocks").glob("*"):
             if BLOCK_FILE.fullmatch(path.name):
@@ -290,22 +318,12 @@ def _remove_run(folder: Path) -> None:
             (folder / "blocks").rmdir()
     with suppress(OSError):
         for path in sorted(folder.iterdir(), key=lambda path: path.name == _PUBLISHED):
-            if _BEGUN_STORES.fullmatch(path.name) and path.is_dir():
+            is_store = stores.fullmatch(path.name)
+            if is_store and path.is_dir():
                 shutil.rmtree(path)
-            elif (_FILES_OF_A_RUN.fullmatch(path.name) or _BEGUN_STORES.fullmatch(path.name)) and (
-                not path.is_dir()
-            ):
+            elif (_FILES_OF_A_RUN.fullmatch(path.name) or is_store) and not path.is_dir():
                 path.unlink()
         folder.rmdir()
-
-
-_REQUEST, _PUBLISHED = "request.json", "published.json"
-BLOCK_FILE = re.compile(r"\d+\.npy(\.[0-9a-f]{8})?")
-_BEGUN_STORES = re.compile(r"\.(result|error)\.[a-z.]+\.[0-9a-f]{8}")  # when a run was killed
-_FILES_OF_A_RUN = re.compile(
-    r"(\.?(request|noise|grid|published)\.json|\.?(bank|span|second)\.scsc)(\.[0-9a-f]{8})?"
-    r"|lock|stop|created|(blocks|done|reads)-.*-\d+\.txt"
-)
 
 
 def _identity(path: Path) -> list[int]:
