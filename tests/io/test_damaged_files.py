@@ -11,6 +11,7 @@ import h5py
 import imageio.v3 as iio
 import numpy as np
 import pytest
+import scipy.io
 import zarr
 from file_tools import (
     CUBE,
@@ -26,6 +27,7 @@ from file_tools import (
 
 from napari_scsc.errors import Remedy, UserError
 from napari_scsc.io.formats import open_file, zarr_guard
+from napari_scsc.io.formats.file_arrays import unreadable
 
 # What cannot be read
 
@@ -218,6 +220,34 @@ def test_without_h5py_the_message_says_what_to_install(tmp_path, monkeypatch):
         open_file(path)
 
 
+@pytest.mark.parametrize("damage", ["cut", "other", "empty"])
+def test_damaged_npy_is_not_said_to_hold_objects(tmp_path, damage):
+    path = tmp_path / "a.npy"
+    np.save(path, CUBE)
+    whole = path.read_bytes()
+    path.write_bytes({"cut": whole[:-9], "other": b"no numpy" * 30, "empty": b""}[damage])
+    with pytest.raises(ValueError, match=r"not a readable \.npy file") as raised:
+        open_file(path)
+    assert "Python objects" not in str(raised.value)
+
+
+def test_what_is_said_of_a_damaged_file_is_short(tmp_path):
+    path = tmp_path / "a.mat"
+    scipy.io.savemat(path, {"x": np.zeros((80, 50))})
+    whole = bytearray(path.read_bytes())
+    at = whole.index(np.array([5, 8], "<u4").tobytes())  # the lengths of the axes
+    whole[at + 4 : at + 8] = np.array(4 * 900, "<u4").tobytes()
+    path.write_bytes(whole)
+    with pytest.raises(ValueError, match="a variable has 900 axes") as raised:
+        open_file(path)
+    assert len(str(raised.value)) < 300
+
+
+def test_what_a_package_says_of_a_file_is_cut_off(tmp_path):
+    error = unreadable(tmp_path / "a.tif", "TIFF", ValueError("7 " * 9000))
+    assert len(str(error)) < 800
+
+
 # Nothing that is read can run code
 
 
@@ -231,8 +261,9 @@ def test_python_objects_are_never_loaded(tmp_path, monkeypatch):
     np.save(tmp_path / "a.npy", np.array([Trap()], object), allow_pickle=True)
     np.savez(tmp_path / "a.npz", a=np.array([[Trap()]], object))
     for name in ("a.npy", "a.npz"):
-        with pytest.raises(ValueError, match=name):
+        with pytest.raises(ValueError, match=name) as raised:
             open_file(tmp_path / name)
+    assert "Python objects" in str(raised.value) or name == "a.npz"
     assert not (tmp_path / "executed").exists()
 
 

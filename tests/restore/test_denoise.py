@@ -21,6 +21,7 @@ from napari_scsc import (
     learn,
     samples,
 )
+from napari_scsc.errors import UserError, UserTypeError
 from napari_scsc.run.updates import Finished, FirstLook, NoiseFound, RegionRestored, TileLearned
 
 denoise_alone = functools.partial(denoise, n_jobs=1, quality="fast")
@@ -706,6 +707,10 @@ def with_value(value, dtype=np.float64):
         (GOOD, {"kind": "picture"}, ValueError, "kind"),
         (GOOD, {"kind": 3}, ValueError, "kind"),
         (GOOD, {"axes": "y"}, ValueError, "axes"),
+        (GOOD, {"axes": 5}, UserTypeError, "axes must be labels"),
+        (GOOD, {"axes": [0, 1]}, UserTypeError, "axes must be labels"),
+        (GOOD, {"out": "d/a\0b.npy"}, UserError, "out has a zero byte"),
+        (GOOD, {"out": f"{__file__}/x.npy"}, UserError, "would lie in .*, which is no folder"),
         (GOOD, {"axes": "yy"}, ValueError, "twice"),
         (GOOD, {"axes": "y?"}, ValueError, "not known"),
         (GOOD, {"axes": "cn"}, ValueError, "slide along"),
@@ -733,6 +738,12 @@ def with_value(value, dtype=np.float64):
 def test_wrong_arguments_raise_at_the_call(image, options, error, words):
     with pytest.raises(error, match=words):
         iter_denoise(image, **options)
+
+
+def test_progress_must_be_a_function(tmp_path):
+    with pytest.raises(UserTypeError, match="progress must be a function"):
+        denoise(GOOD, progress=5, out=tmp_path / "a.npy")
+    assert not list(tmp_path.iterdir())
 
 
 def test_range_that_no_float_holds_is_refused_at_the_call():

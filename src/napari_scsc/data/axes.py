@@ -12,7 +12,7 @@ import numpy as np
 from napari_scsc._types import Array
 from napari_scsc.checks import check_choice
 from napari_scsc.choices import KINDS
-from napari_scsc.errors import Remedy, UserError
+from napari_scsc.errors import Remedy, UserError, UserTypeError
 
 Role = Literal["shift", "joint", "sample"]
 
@@ -225,7 +225,12 @@ def split_axes(axes: str | Sequence[str]) -> tuple[str, ...]:
     """One item an axis, as ``resolve`` takes them: letters, or words between commas or spaces."""
     if isinstance(axes, str) and re.search(r"[\s,:]", axes):
         return tuple(re.sub(r"\s*:\s*", ":", axes).replace(",", " ").split())
-    return tuple(axes)
+    labels = tuple(axes) if hasattr(axes, "__iter__") else (axes,)
+    if not all(isinstance(label, str) for label in labels):
+        raise UserTypeError(
+            f"must be labels of the axes, such as 'tyx', but is {axes!r:.80}", argument="axes"
+        )
+    return labels
 
 
 def propose_axes(

@@ -15,7 +15,7 @@ from typing import Any
 from napari_scsc.__about__ import __version__
 from napari_scsc.checks import check_choice
 from napari_scsc.choices import ZARR_FORMATS
-from napari_scsc.errors import PathExistsError, Remedy, UserError
+from napari_scsc.errors import PathExistsError, Remedy, UserError, UserTypeError
 from napari_scsc.io.atomic_files import (
     WAIT_OR_STOP,
     exclusive_lock,
@@ -75,6 +75,24 @@ class Output:
     def __post_init__(self) -> None:
         if self.zarr_format is not None:
             check_choice("zarr_format", self.zarr_format, ZARR_FORMATS)
+        _check_path(self.path)
+
+
+def _check_path(path: Any) -> None:
+    """Refuse what no file can be called, before the work and not when its folder is made."""
+    if not isinstance(path, str | os.PathLike) or not isinstance(os.fspath(path), str):
+        raise UserTypeError(f"must be a path, but is {path!r:.80}", argument="out")
+    if "\0" in os.fspath(path):
+        raise UserError(f"has a zero byte in its name: {os.fspath(path)!r}", argument="out")
+    for folder in Path(path).parents:
+        if os.path.lexists(folder):
+            if not folder.is_dir():
+                raise UserError(
+                    f"would lie in {folder}, which is no folder",
+                    path=path,
+                    remedy=Remedy.CHOOSE_ANOTHER_NAME,
+                )
+            return
 
 
 class PartialFolder:

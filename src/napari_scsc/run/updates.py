@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from napari_scsc._types import Array, Region
-from napari_scsc.errors import Message
+from napari_scsc.errors import Message, UserTypeError
 from napari_scsc.model.bank import FilterBank
 from napari_scsc.model.threads import single_threaded
 from napari_scsc.model.updates import SampleUpdate
@@ -178,6 +178,10 @@ def run_to_end(
     updates: Updates, progress: Callable[[RestoreUpdate], None] | None = None
 ) -> Finished:
     """Run a job, reporting each update; warn of the remarks, and return the last update."""
+    if progress is not None and not callable(progress):
+        raise UserTypeError(
+            f"must be a function that takes updates, but is {progress!r:.80}", argument="progress"
+        )
     update: RestoreUpdate | None = None
     with closing(updates):  # its threads end, also if the caller keeps an exception
         for update in updates:

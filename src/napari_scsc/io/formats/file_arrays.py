@@ -24,6 +24,7 @@ _MAX_OPEN_FILES = 16  # in a process
 _MAX_VIEWER_CHUNKS = 200_000
 _MAX_VIEWER_BYTES = 16 << 40
 _TINY_BYTES, _MAX_TINY_CHUNKS = 4096, 1 << 18
+_MAX_REASON = 500  # characters of what a package says of a file
 _MAX_SECONDS_WAITED = 10.0  # for chunks that are read, after another has failed
 _VIEWER_CHUNK_BYTES = 16 << 20  # that a move of a slider may read, where the file has no say
 
@@ -227,7 +228,10 @@ def unreadable(
 ) -> FileFormatError:
     """The error for a file that a package could not read."""
     kind = "" if type(error) is ValueError else f"{type(error).__name__}: "
-    return FileFormatError(f"not a readable {what} ({kind}{error})", remedy=remedy, path=path)
+    reason = str(error)
+    if len(reason) > _MAX_REASON:  # some quote what they read
+        reason = f"{reason[:_MAX_REASON]} ..."
+    return FileFormatError(f"not a readable {what} ({kind}{reason})", remedy=remedy, path=path)
 
 
 @contextmanager

@@ -96,7 +96,9 @@ def _describe(element: _Element) -> StoredArray:
     name, at = _read_part(start, at, order)
     (flag,) = _unpack(f"{order}I", flags, 0)
     shape = tuple(_unpack(f"{order}{len(lengths) // 4}i", lengths, 0))
-    if not 1 <= len(shape) <= _MAX_AXES or min(shape) < 0:
+    if not 1 <= len(shape) <= _MAX_AXES:
+        raise ValueError(f"a variable has {len(shape)} axes")
+    if min(shape) < 0:
         raise ValueError(f"a variable has the shape {shape}")
     key, number = name.decode("latin-1"), flag & 0xFF
     if number == _CHAR_CLASS:  # each row is one text

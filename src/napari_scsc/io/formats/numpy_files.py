@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import zipfile
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -36,10 +37,17 @@ def _map_npy(path: Path) -> MappedArray:
         mapped = npy.open_memmap(path, mode="r")
     except Exception as error:
         why = "Python objects are not read, since that could run code"
-        raise unreadable(path, ".npy file", error, why) from error
+        remedy = why if _holds_objects(path) else None
+        raise unreadable(path, ".npy file", error, remedy) from error
     order: Literal["C", "F"] = "C" if mapped.flags.c_contiguous else "F"
     dtype = mapped.dtype.newbyteorder("=")
     return MappedArray(path, mapped.shape, dtype, None, mapped.dtype, mapped.offset, order)
+
+
+def _holds_objects(path: Path) -> bool:
+    with suppress(Exception), open(path, "rb") as stream:  # of a damaged header
+        return bool(_HEADER_READERS[npy.read_magic(stream)](stream)[2].hasobject)
+    return False
 
 
 def _list_npz(path: Path) -> list[StoredArray]:
