@@ -1,17 +1,21 @@
 from __future__ import annotations
 
 import math
+import pickle
+import shutil
 import threading
 
 import dask.array as da
 import numpy as np
 import pytest
+import zarr
 from hypothesis import given
 from hypothesis import strategies as st
 from lazy_array import Lazy
 
 from napari_scsc.data.image import wrap_image, wrap_mask
 from napari_scsc.data.scaling import ValueRange, measure_range
+from napari_scsc.errors import UserError
 
 WHOLE = (slice(None), slice(None))
 
@@ -360,3 +364,21 @@ def test_block_without_values_is_refused():
 def test_masks_of_two_images_do_not_unite():
     with pytest.raises(ValueError, match=r"the shapes \(2, 3\) and \(3,\)"):
         _ = wrap_mask([[1, 0, 0]] * 2, (2, 3)) | wrap_mask([1, 0, 0], (3,))
+
+
+def test_zarr_with_a_relative_path_is_read_from_any_folder(tmp_path, monkeypatch):
+    values = np.arange(30.0).reshape(5, 6)
+    monkeypatch.chdir(tmp_path)
+    zarr.create_array("in.zarr", data=values)
+    image = wrap_image(zarr.open_array("in.zarr", mode="r"))
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(image)).whole(), values)
+
+
+def test_zarr_that_cannot_be_reached_says_so_to_other_processes(tmp_path):
+    gone = zarr.create_array(str(tmp_path / "in.zarr"), data=np.arange(4.0))
+    shutil.rmtree(tmp_path / "in.zarr")
+    with pytest.raises(UserError, match="cannot be reached") as raised:
+        wrap_image(gone).whole()
+    assert raised.value.__cause__ is None  # those of zarr cannot be sent

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -225,7 +225,7 @@ def split_axes(axes: str | Sequence[str]) -> tuple[str, ...]:
     """One item an axis, as ``resolve`` takes them: letters, or words between commas or spaces."""
     if isinstance(axes, str) and re.search(r"[\s,:]", axes):
         return tuple(re.sub(r"\s*:\s*", ":", axes).replace(",", " ").split())
-    labels = tuple(axes) if hasattr(axes, "__iter__") else (axes,)
+    labels: tuple[Any, ...] = tuple(axes) if hasattr(axes, "__iter__") else (axes,)
     if not all(isinstance(label, str) for label in labels):
         raise UserTypeError(
             f"must be labels of the axes, such as 'tyx', but is {axes!r:.80}", argument="axes"
