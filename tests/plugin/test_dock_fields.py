@@ -7,10 +7,11 @@ import pytest
 from dock_tools import choose, finish, is_ready, noisy_cells, slow_down, slow_learning
 from journey_tools import buttons_in_sight, give_focus, turn_wheel, type_into
 from napari.settings import get_settings
-from qtpy.QtCore import Qt
+from qtpy.QtCore import QLocale, Qt
 from qtpy.QtTest import QTest
 from qtpy.QtWidgets import (
     QApplication,
+    QDoubleSpinBox,
     QMessageBox,
     QSlider,
 )
@@ -27,6 +28,21 @@ def test_comma_is_a_decimal_point(make_dock):
     assert dock.sigma == 12.5
     type_into(dock.restore_section.sigma.native, "0.25")
     assert dock.sigma == 0.25
+
+
+@pytest.mark.parametrize("language", ["C", "en_US", "de_DE"])
+def test_comma_and_point_are_decimal_in_the_strength_in_any_language(make_dock, language):
+    before = QLocale()
+    QLocale.setDefault(QLocale(language))
+    try:
+        _, dock = make_dock(noisy_cells(), show=True)
+        (box,) = dock.restore_section.strength.native.findChildren(QDoubleSpinBox)
+        for text, strength in (("1,75", 1.75), ("2,5", 2.5), ("0.85", 0.85)):
+            type_into(box, text)
+            assert dock.strength == pytest.approx(strength)
+            assert box.value() == pytest.approx(strength)
+    finally:
+        QLocale.setDefault(before)
 
 
 def test_noise_steps_from_auto_to_what_was_found_and_on_in_tenths(make_dock):

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from magicgui.widgets import CheckBox, ComboBox, FloatSlider
-from qtpy.QtCore import QEvent, QObject, Qt, Signal
+from qtpy.QtCore import QEvent, QLocale, QObject, Qt, Signal
 from qtpy.QtGui import QColor, QFont, QValidator
 from qtpy.QtWidgets import (
     QAbstractSlider,
@@ -191,8 +191,26 @@ class NumberField(QObject):
         self.native.setSpecialValueText(text)
 
 
+class DecimalComma(QValidator):
+    """Has a box of numbers take 12,5 for 12.5, whatever the language of the system is.
+
+    Left to itself, Qt takes the comma for one between thousands, or the point for one.
+    """
+
+    def __init__(self, box: QDoubleSpinBox) -> None:
+        super().__init__(box)
+        self._box = box
+        box.setLocale(QLocale.c())
+        line: Any = box.lineEdit()
+        line.setValidator(self)
+
+    def validate(self, text: str | None, position: int) -> Any:
+        """What the box says of the same text with a point."""
+        return self._box.validate((text or "").replace(",", "."), position)
+
+
 class _NumberBox(QDoubleSpinBox):
-    """Takes 12,5 for 12.5, and steps by a tenth of what is typical, or of the number itself."""
+    """Steps by a tenth of what is typical, or of the number itself."""
 
     def __init__(self, most: float) -> None:
         super().__init__()
@@ -200,16 +218,17 @@ class _NumberBox(QDoubleSpinBox):
         self.setDecimals(9)
         self.setRange(0, most)
         self.setKeyboardTracking(False)
+        DecimalComma(self)
 
     def validate(self, text: str | None, position: int) -> tuple[Any, str, int]:
         """Whether the text is a number, or may become one."""
         text = text or ""
         if text == self.specialValueText():
             return QValidator.State.Acceptable, text, position
-        if re.fullmatch(r"\s*\d*([.,]\d*)?([eE][-+]?\d*)?\s*", text) is None:
+        if re.fullmatch(r"\s*\d*(\.\d*)?([eE][-+]?\d*)?\s*", text) is None:
             return QValidator.State.Invalid, text, position
         try:
-            value = float(text.replace(",", "."))
+            value = float(text)
         except ValueError:  # not yet
             return QValidator.State.Intermediate, text, position
         fits = value <= self.maximum()
@@ -219,7 +238,7 @@ class _NumberBox(QDoubleSpinBox):
     def valueFromText(self, text: str | None) -> float:
         """The number that was typed."""
         try:
-            return float((text or "").replace(",", "."))
+            return float(text or "")
         except ValueError:
             return 0.0
 
@@ -416,6 +435,8 @@ def stack(box: QWidget, *parts: Any) -> None:
             name.setBuddy(part.native)
             for slider in part.native.findChildren(QSlider):  # it has the focus, not its frame
                 slider.setAccessibleName(part.label)
+            for box in part.native.findChildren(QDoubleSpinBox):
+                DecimalComma(box)
             form.addRow(name, part.native)
 
 
