@@ -184,6 +184,23 @@ def test_pattern_makes_each_file_of_a_folder_an_image(folder):
         find_inputs(["night"], "*.png")
 
 
+def test_file_that_has_gone_fails_alone(folder):
+    for name in ("a", "c"):
+        np.save(f"{name}.npy", image(1))
+    inputs = ("a.npy", "b.npy", "c.npy")
+    reports = reports_of(make_request(inputs))
+    assert [str(r.state) for r in reports] == ["done", "failed", "done"]
+    assert str(reports[1].failure) == "b.npy: there is no such file or folder"
+    with pytest.raises(UserError, match=r"b\.npy: there is no such file"):
+        iter_batch(make_request(inputs, out="stops", on_failure="stop"))
+    with pytest.raises(UserError, match=r"b\.npy: there is no such file"):
+        iter_batch(make_request(("b.npy",), out="none"))
+    ended = run("denoise", *inputs, "--quality", "draft", "-o", "by command")
+    assert ended.exit_code == 1
+    assert "b.npy: there is no such file" in ended.stderr
+    assert sorted(os.listdir("by command")) == ["a.npy", "c.npy"]
+
+
 def test_command_line_has_pattern_summary_and_failures(folder):
     os.mkdir("night")
     for i in range(3):

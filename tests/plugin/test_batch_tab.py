@@ -198,6 +198,18 @@ def test_broken_file_is_a_failed_row_and_the_others_are_done(make_tab, make_file
     assert "1 failed" in tab.message_line.text()
 
 
+def test_file_that_has_gone_is_a_failed_row_and_the_others_are_done(make_tab, make_files):
+    paths = make_files(3)
+    tab = make_tab()
+    tab.add_paths(paths)
+    os.remove(paths[1])
+    run(tab)
+    assert states(tab) == ["done", "failed", "done"]
+    warning = tab.files.table.files.index(1, COLUMNS.index("warning")).data()
+    assert "there is no such file" in warning
+    assert "1 failed" in tab.message_line.text()
+
+
 def test_failure_ends_it_if_that_is_chosen(make_tab, make_files):
     paths = make_files(3)
     Path(paths[1]).write_bytes(b"no array")

@@ -24,20 +24,27 @@ STANDARD_INPUT = "-"
 """What a front end that can read from a pipe calls it."""
 
 
-def find_inputs(items: Sequence[str], pattern: str | None = None) -> list[str]:
+def find_inputs(
+    items: Sequence[str], pattern: str | None = None, *, keep_missing: bool = False
+) -> list[str]:
     """The files that are meant, each once.
 
     An item is a name, or a pattern of names for shells that do not know them. With ``pattern``,
-    a folder stands for those of its files that match it.
+    a folder stands for those of its files that match it. With ``keep_missing``, a name of which
+    there is no file stays in the list, unless there is none of any.
     """
     found: list[str] = []
+    missing: list[str] = []
     for item in items:
         is_name = item == STANDARD_INPUT or os.path.exists(item)
         matches = [item] if is_name else sorted(glob.glob(item, recursive=True))
         if not matches:
-            raise PathNotFoundError("there is no such file or folder", path=item)
+            missing.append(item)
+            found.append(item)
         for match in matches:
             found += [match] if pattern is None else find_in_folder(match, pattern)
+    if missing and (not keep_missing or set(found) == set(missing)):
+        raise PathNotFoundError("there is no such file or folder", path=missing[0])
     return list(dict.fromkeys(found))
 
 

@@ -65,7 +65,8 @@ def plan_batch(request: BatchRequest) -> tuple[FileReport, ...]:
 
 def _name_files(request: BatchRequest) -> tuple[dict[str, Path], dict[str, Plate]]:
     """The result of each input, and the plates among the inputs whose fields are all wanted."""
-    paths = find_inputs(request.inputs, request.pattern)
+    goes_on = request.on_failure == "go-on"
+    paths = find_inputs(request.inputs, request.pattern, keep_missing=goes_on)
     default = request.default_suffix
     results = name_results(paths, request.out, request.format, request.resume, default)
     if request.zarr_format and not any(path.name.endswith(".zarr") for path in results.values()):
