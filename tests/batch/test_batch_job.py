@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import tifffile
 from cli_tools import on_posix, run, start, succeed
 from hypothesis import given
 from hypothesis import strategies as st
@@ -44,6 +45,7 @@ from napari_scsc.batch.updates import (
 from napari_scsc.cli import main
 from napari_scsc.cli.inputs import make_batch_request
 from napari_scsc.errors import Message
+from napari_scsc.model.general_banks import general_bank_for
 
 OPTIONS = {"quality": "draft", "sigma": 20.0}
 
@@ -182,6 +184,49 @@ def test_pattern_makes_each_file_of_a_folder_an_image(folder):
     assert find_inputs(["night/b.npy", "night"], "*.npy") == ["night/b.npy"]
     with pytest.raises(UserError, match=r"holds no file like \*\.png"):
         find_inputs(["night"], "*.png")
+
+
+@pytest.mark.parametrize(
+    ("changed", "named"),
+    [
+        ({}, None),
+        ({"options": {**OPTIONS, "n_jobs": 1}}, None),
+        ({"options": {**OPTIONS, "quality": "fast", "seed": 3}}, "(quality, seed)"),
+        ({"options": {"quality": "draft"}}, "(sigma)"),
+        ({"bank": "general"}, "(filters)"),
+        ({"axes": "nx"}, "(axes)"),
+    ],
+)
+def test_what_was_there_says_how_it_was_made_otherwise(folder, changed, named):
+    tifffile.imwrite("a.tif", image(1))
+    general_bank_for((), (48, 48)).save("own.scsc")
+    if "bank" in changed:
+        changed = {"bank": "own.scsc"}
+    reports_of(make_request(("a.tif",)))
+    (report,) = reports_of(make_request(("a.tif",), resume=True, **changed))
+    assert report.state is FileState.WAS_THERE
+    assert [named in str(warning) for warning in report.warnings] == [True] * (named is not None)
+
+
+def test_filled_results_that_were_there_are_compared_with_their_masks_and_saturation(folder):
+    tifffile.imwrite("a.tif", image(1))
+    mask = np.zeros((48, 48), bool)
+    mask[10:14, 10:14] = True
+    np.save("mask.npy", mask)
+    asked = {
+        "inputs": ("a.tif",),
+        "task": "inpaint",
+        "mask": "mask.npy",
+        "options": {"quality": "draft", "saturation": True},
+    }
+    reports_of(make_request(**asked))
+    (report,) = reports_of(make_request(**asked, resume=True))
+    assert report.warnings == ()
+    np.save("mask.npy", mask.T[::-1])
+    (report,) = reports_of(make_request(**asked, resume=True))
+    assert report.outdated == ("from a source that has changed since",)
+    shown = run("inpaint", "a.tif", "-o", "new/", "--quality", "draft", "--resume")
+    assert "with other settings (saturation, mask)" in shown.stderr
 
 
 def test_file_that_has_gone_fails_alone(folder):

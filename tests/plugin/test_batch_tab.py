@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import tifffile
 from dock_tools import children, our_threads, quietly
 from journey_tools import click, drop
 from qtpy.QtCore import Qt
@@ -246,6 +247,34 @@ def test_results_that_are_there_are_kept_unless_it_may_go_on(make_tab, make_file
     run(tab)
     assert states(tab) == ["was there", "done"]
     assert (tmp_path / "denoised" / "cells 0.npy").read_text() == "mine"
+
+
+def test_results_of_other_settings_or_sources_are_said_to_be_such(qtbot, make_tab, tmp_path):
+    paths = [str(tmp_path / f"w{i}.tif") for i in range(3)]
+    for i, path in enumerate(paths):
+        tifffile.imwrite(path, image(i))
+    chosen = [BatchSettings(options=OPTIONS)]
+    tab = make_tab()
+    tab._read_settings = lambda: chosen[0]
+    tab.add_paths(paths)
+    run(tab)
+    assert "3 of 3" in tab.message_line.text()
+    run(tab)
+    assert "0 restored, 3 were there, in" in tab.message_line.text()
+    chosen[0] = BatchSettings(options={**OPTIONS, "strength": 2.5})
+    run(tab)
+    assert "0 restored, 3 were there, 3 of them with other settings" in tab.message_line.text()
+    warning = tab.files.table.files.index(1, COLUMNS.index("warning")).data()
+    assert "other settings (strength)" in warning
+    chosen[0] = BatchSettings(options=OPTIONS)
+    tifffile.imwrite(paths[1], image(7))
+    os.remove(tmp_path / "denoised" / "w0.tif")
+    run(tab)
+    words = "1 restored, 2 were there, 1 of them from a source that has changed since"
+    assert words in tab.message_line.text()
+    assert states(tab) == ["done", "was there", "was there"]
+    assert [len(report.warnings) for report in tab.reports[1:]] == [1, 0]
+    assert tab.errors == []
 
 
 def test_pause_holds_until_it_is_pressed_again(make_tab, make_files, monkeypatch, qtbot, tmp_path):

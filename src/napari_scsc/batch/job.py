@@ -7,10 +7,12 @@ import time
 from collections.abc import Callable, Generator, Mapping
 from contextlib import closing, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import napari_scsc
+from napari_scsc.batch.earlier import report_earlier
 from napari_scsc.batch.inputs import (
     STANDARD_INPUT,
     find_axes,
@@ -141,13 +143,14 @@ def _restore_all(
         cancellation.check()
         if was_there[number]:
             _clear_finished(report.result)
-            reports[number] = replace(report, state=FileState.WAS_THERE)
+            open_source = partial(open_input, report.path, _key_of(report, request, fields))
+            reports[number] = report_earlier(request, report, options, open_source)
             yield FileDone(number, reports[number], None, count / work)
             continue
         yield FileStarted(number, replace(report, state=FileState.RUNNING), count / work)
         finished, failure = None, None
         start, paused = time.monotonic(), cancellation.paused_seconds
-        key = None if report.path in fields else request.key
+        key = _key_of(report, request, fields)
         updates = _restore_file(request, report, key, options, cancellation, open_input)
         try:
             while True:
@@ -173,6 +176,11 @@ def _restore_all(
                 break
     finish_plates(plates, reports, request)
     yield BatchFinished(tuple(reports))
+
+
+def _key_of(report: FileReport, request: BatchRequest, fields: set[str]) -> str | None:
+    """Which array of a file is restored; a field of a plate is an image by itself."""
+    return None if report.path in fields else request.key
 
 
 def _clear_finished(result: Path) -> None:

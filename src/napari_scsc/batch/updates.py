@@ -9,7 +9,8 @@ from __future__ import annotations
 import csv
 import io
 import os
-from collections.abc import Callable, Generator, Iterable
+from collections import Counter
+from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -58,6 +59,9 @@ class FileReport:
         Whether the filters suit the image: "fits" or "learn again"; empty if that is not known.
     failure : Message, optional
         Why there is no result.
+    outdated : tuple of str
+        How a result that was there is not what would be made now: the ends of a sentence about
+        several of them, "with other settings".
     """
 
     path: str
@@ -69,6 +73,7 @@ class FileReport:
     warnings: tuple[Message, ...] = ()
     fit: str = ""
     failure: Message | None = None
+    outdated: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +154,25 @@ BatchUpdates = Generator[BatchUpdate, None, None]
 def has_result(report: FileReport) -> bool:
     """Whether the result of a file is there."""
     return report.state in (FileState.DONE, FileState.WAS_THERE)
+
+
+def count_in_words(reports: Sequence[FileReport]) -> str:
+    """How many files were restored, were there before, and failed."""
+    states = [report.state for report in reports]
+    earlier, failed = states.count(FileState.WAS_THERE), states.count(FileState.FAILED)
+    if earlier:
+        words = [f"{states.count(FileState.DONE)} restored", f"{earlier} {_was(earlier)} there"]
+        outdated = Counter(words for report in reports for words in report.outdated)
+        words += [f"{count} of them {how}" for how, count in outdated.items()]
+    else:
+        words = [f"{sum(map(has_result, reports))} of {len(reports)}"]
+    if failed:
+        words.append(f"{failed} failed")
+    return ", ".join(words)
+
+
+def _was(count: int) -> str:
+    return "was" if count == 1 else "were"
 
 
 def noise_in_words(noise: Noise) -> str:

@@ -119,13 +119,14 @@ def _say_done(
 ) -> None:
     report, result = update.report, update.report.result
     facts: dict[str, Any] = {"input": report.path, "output": str(result)}
-    if update.finished is None:
-        say({**facts, "was_there": True}, f"{result} is there already", as_json=files.as_json)
-        return
     remarks = [render(warning) for warning in report.warnings]
     if not files.as_json:
         for remark in remarks:
             complain(f"{report.path}: {remark}")
+    if update.finished is None:
+        facts |= {"was_there": True, "remarks": remarks}
+        say(facts, f"{result} is there already", as_json=files.as_json)
+        return
     if files.out == "-":
         _copy_to_standard_output(result)
         return

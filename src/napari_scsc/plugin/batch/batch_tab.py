@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -23,6 +23,7 @@ from napari_scsc.batch.updates import (
     FileReport,
     FileStarted,
     FileState,
+    count_in_words,
     has_result,
     write_summary,
 )
@@ -273,7 +274,7 @@ class BatchTab(Section):
         self.bar.setValue(round(1000 * update.done))
         if not self._paused:  # what was on its way is shown, but not told
             left = "" if seconds_left is None else f", {duration(seconds_left)} left"
-            self._say(_count_in_words(self.reports) + left)
+            self._say(count_in_words(self.reports) + left)
 
     def _take_arrived(self) -> None:
         """Show what happened to files since the last time; reports come less often than that."""
@@ -286,7 +287,7 @@ class BatchTab(Section):
     def _end(self, outcome: Outcome) -> None:
         self._paused = self._stopping = False
         self._take_arrived()
-        table, count = self._table, _count_in_words(self.reports)
+        table, count = self._table, count_in_words(self.reports)
         if outcome.ending is Ending.DONE:
             self._say(f"Done: {count}, in {self._job.seconds_spent:.1f} s")
         elif outcome.ending is Ending.STOPPED:
@@ -300,12 +301,6 @@ class BatchTab(Section):
             self._say(f"That did not work: {say(error)}")
             self.failed.emit(error)
         self._show_state()
-
-
-def _count_in_words(reports: Sequence[FileReport]) -> str:
-    failed = sum(report.state is FileState.FAILED for report in reports)
-    words = f"{sum(map(has_result, reports))} of {len(reports)}"
-    return f"{words}, {failed} failed" if failed else words
 
 
 def _collect_updates(
