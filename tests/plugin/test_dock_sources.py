@@ -58,6 +58,21 @@ def test_list_of_sources_follows_the_layers(make_light_dock):
         dock.sources = ["x"]
 
 
+def test_image_of_truth_values_is_a_mask_and_takes_the_tick_from_nobody(make_light_dock):
+    viewer, dock = make_light_dock(noisy_cells(), name="a")
+    for name, shape in (("same shape", (64, 64)), ("other shape", (48, 80))):
+        viewer.add_image(np.zeros(shape, bool), name=name)
+        assert dock.sources == ["a"]
+        assert is_ready(dock)
+    dock.sources = ["a", "other shape"]
+    assert not dock.run_section.main_button.isEnabled()
+    assert dock.run_section.main_button.toolTip().startswith("other shape: ")
+    assert dock.about.startswith("other shape: ")
+    dock.sources = ["same shape"]
+    viewer.add_image(noisy_cells((32, 32)), name="b")
+    assert dock.sources == ["b"]
+
+
 def test_results_and_filters_are_no_sources(make_light_dock):
     viewer, dock = make_light_dock(noisy_cells(), name="mine")
     dock.quality, dock.residual = "fast", True

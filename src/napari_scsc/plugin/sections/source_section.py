@@ -173,11 +173,14 @@ class SourceSection(Section):
 
     def problem(self) -> str:
         """Why nothing can be learned from or restored yet; empty if it can."""
+        name = ""
         try:
-            for layer in self.ticked():
+            ticked = self.ticked()
+            for layer in ticked:
+                name = f"{layer.name}: " if len(ticked) > 1 else ""
                 self.axes_of(layer)
         except (ValueError, TypeError) as error:
-            return say(error)
+            return f"{name}{say(error)}"
         return ""
 
     def snapshot(self, layer: Image) -> layers.Snapshot:
@@ -336,6 +339,8 @@ def _followed(layer: Any) -> tuple[str, ...]:
 
 def _becomes_target(layer: Image, ticked: set[str], images: list[Image]) -> bool:
     """Whether a layer that was opened is restored instead of the ticked ones."""
+    if not layers.shape_of(layer):
+        return False  # it cannot be restored: a mask of truth values, most of the time
     targets = [x for x in images if str(x.unique_id) in ticked]
     if any(other in targets for other in layers.channels_of(layer, images)):
         return True  # one more channel of the scene
