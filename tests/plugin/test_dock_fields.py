@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from dock_tools import choose, finish, is_ready, noisy_cells, slow_down, slow_learning
-from journey_tools import buttons_in_sight, give_focus, turn_wheel, type_into
+from journey_tools import buttons_in_sight, give_focus, press_main, turn_wheel, type_into
 from napari.settings import get_settings
 from qtpy.QtCore import QLocale, Qt
 from qtpy.QtTest import QTest
 from qtpy.QtWidgets import (
     QApplication,
     QDoubleSpinBox,
+    QLabel,
     QMessageBox,
     QSlider,
 )
@@ -126,6 +127,25 @@ def test_one_click_makes_the_result_and_few_buttons_are_in_sight(make_dock, qtbo
     finish(dock)
     assert "mine · denoised" in viewer.layers
     assert len(buttons_in_sight(dock)) <= 6
+
+
+def test_message_of_an_error_is_read_to_its_remedy(make_dock, qtbot):
+    viewer, dock = make_dock(show=True)
+    for name, shape in (("a", (48, 64)), ("b", (64, 48))):
+        viewer.add_image(noisy_cells(shape), name=f"a layer with a rather long name, {name}")
+    dock.sources = [layer.name for layer in viewer.layers]
+    dock.sharing = "together, as channels"
+    qtbot.waitUntil(dock.run_section.main_button.isVisible, timeout=5000)
+    press_main(dock)
+    remedy = "restore each by itself"
+    assert dock.message.endswith(remedy)
+    (label,) = [
+        label
+        for label in dock.run_section.findChildren(QLabel)
+        if label.isVisible() and label.text().endswith(remedy)
+    ]
+    qtbot.waitUntil(lambda: label.height() >= label.heightForWidth(label.width()), timeout=2000)
+    assert label.visibleRegion().boundingRect().height() == label.height()
 
 
 def test_what_is_said_of_a_pause_ends_with_it(make_dock, qtbot, monkeypatch):
