@@ -59,7 +59,9 @@ class DockDisplay:
     @handler
     def take_noise_in_view(self, noise: Noise) -> None:
         """The same, found by the preview."""
-        if self._ids and not self._dock.busy:
+        section = self._dock.restore_section
+        is_found = not section.sigma.value and not section.inpaints  # and not given
+        if self._ids and is_found and not self._dock.busy:
             self.take_noise(self._ids[0], noise)
 
     @property

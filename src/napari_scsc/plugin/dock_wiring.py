@@ -38,6 +38,7 @@ class DockWiring(QObject):
         dock.filters.changed.connect(self._show_state)
         dock.filters.told.connect(self._say)
         dock.compare_section.told.connect(dock.preview_switch.show_words)
+        dock.compare_section.wipe.taken_back.connect(self._take_back)
         dock.source_section.changed.connect(dock.display.follow_sources)
         dock.source_section.others_changed.connect(self._list_others)
         dock.learn_section.wanted.connect(lambda: dock.attempt(dock.learn_or_stop))
@@ -102,6 +103,11 @@ class DockWiring(QObject):
     @handler
     def _say(self, text: str) -> None:
         self._dock.run_section.say(text)
+
+    @handler
+    def _take_back(self, text: str) -> None:
+        if self._dock.message == text:
+            self._dock.run_section.say("")
 
     @handler
     def _add_beside(self, made: LayerData) -> None:

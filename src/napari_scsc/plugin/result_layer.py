@@ -142,11 +142,10 @@ class ResultLayer:
         """Whether its layer is in the viewer."""
         return self.layer is not None and self.layer in viewer.layers
 
-    @property
-    def kept(self) -> str:
-        """What there is of a result that was stopped."""
+    def describe_kept(self, viewer: Any) -> str:
+        """What there is of a result that was stopped; empty if there is nothing."""
         if not isinstance(self.out, Output):
-            return "what was done so far is kept"
+            return "what was done so far is kept" if self.is_shown(viewer) else ""
         path = Path(self.out.path)
         partial = partial_of(path)
         kept = f"; what was done is kept in {partial.name}" if partial.exists() else ""

@@ -318,8 +318,9 @@ class TaskRunner(QObject):
         part = work.restored[newest.part]
         if isinstance(update, NoiseFound | Finished) and update.noise is not None:
             parts.learn.plots.noise.show_noise(update.noise)
-            for source in part.sources:
-                self.noise_found.emit(source.layer_id, update.noise)
+            if part.request.task == "denoise" and "sigma" not in part.request.options:
+                for source in part.sources:
+                    self.noise_found.emit(source.layer_id, update.noise)
         for number in report.changed:
             for result in work.restored[number].results:
                 result.show(parts.viewer)
@@ -346,7 +347,8 @@ class TaskRunner(QObject):
             self._parts.filters.take_learned(outcome.bank, noted, request.sources)
         bank = self._parts.filters.bank
         done = f"{bank.n_base if bank else 'no'} base filters in {self._spent}"
-        self._say_how_it_ended(outcome, done, "what was learned so far is kept")
+        kept = "" if outcome.bank is None else "what was learned so far is kept"
+        self._say_how_it_ended(outcome, done, kept or "nothing was learned that could be kept")
 
     def _finish_restoration(self, outcome: Outcome) -> None:
         work, parts = self._running, self._parts
@@ -358,7 +360,7 @@ class TaskRunner(QObject):
         if begun and begun[0].request.bank is None and outcome.bank is not None:
             lines = _note_if_stopped(bank_lines(begun[0].request), outcome)
             parts.filters.take_learned(outcome.bank, lines, begun[0].sources, is_chosen=False)
-        self._say_how_it_ended(outcome, self._describe_results(work), _describe_kept(work))
+        self._say_how_it_ended(outcome, self._describe_results(work), self._describe_kept(work))
         parts.compare.show_result(self.result)
         self.results_changed.emit()
         for remark in _remarks_of(work):
@@ -372,14 +374,22 @@ class TaskRunner(QObject):
         if len(work.restored) > 1:
             lines[0] += f": {len(done)} of {len(work.restored)} layers"
         elif shown:
-            assert shown[0].layer is not None
-            lines[0] += f": layer '{_shorten(shown[0].layer.name)}'"
+            names = [f"'{_shorten(one.layer.name)}'" for one in shown if one.layer is not None]
+            lines[0] += f": layer{'s' * (len(names) > 1)} {', '.join(names)}"
         if done and len(shown) < len(self.results) - len(work.restored) + len(done):
             lines[0] += "; what was removed meanwhile is not shown"
         failures = [part for part in work.restored if part.error is not None]
         lines += [f"{part.name}: {say(part.error)}" for part in failures if part.error]
         lines += [f"Note: {remark}" for remark in _remarks_of(work)]
         return "\n".join(lines)
+
+    def _describe_kept(self, work: PreparedTask) -> str:
+        """What there is of a restoration that was stopped."""
+        done = sum(part.is_done for part in work.restored)
+        words = [f"{done} of {len(work.restored)} layers are done"] if done else []
+        begun = [part for part in work.restored if part.is_begun and not part.is_done]
+        kept = [part.results[0].describe_kept(self._parts.viewer) for part in begun]
+        return "; ".join([*words, *filter(None, kept[:1])]) or "nothing was done that could be kept"
 
     @property
     def _spent(self) -> str:
@@ -392,14 +402,6 @@ class TaskRunner(QObject):
         else:
             stopped = outcome.ending is Ending.STOPPED
             self._parts.run.say(f"Stopped; {kept}" if stopped else done)
-
-
-def _describe_kept(work: PreparedTask) -> str:
-    """What there is of a restoration that was stopped."""
-    done = sum(part.is_done for part in work.restored)
-    begun = [part.results[0].kept for part in work.restored if not part.is_done and part.is_begun]
-    words = [f"{done} of {len(work.restored)} layers are done"] if done else []
-    return "; ".join([*words, *begun[:1]]) or "nothing was begun"
 
 
 def _remarks_of(work: PreparedTask) -> list[str]:

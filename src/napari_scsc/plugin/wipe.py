@@ -62,6 +62,8 @@ class Wipe(QObject):
     -------
     told : str
         Why it cannot be shown.
+    taken_back : str
+        What was told holds no more.
     switched : bool
         It was switched on or off; off also when a layer of the pair goes, or in the 3-D view.
     moved : float
@@ -69,6 +71,7 @@ class Wipe(QObject):
     """
 
     told = Signal(str)
+    taken_back = Signal(str)
     switched = Signal(bool)
     moved = Signal(float)
 
@@ -111,7 +114,7 @@ class Wipe(QObject):
         if on == self.is_on:
             return
         if on and self._refusal:
-            self.told.emit(self._refusal)
+            self._refuse()
             self.switched.emit(False)
             return
         if on:
@@ -144,6 +147,7 @@ class Wipe(QObject):
         """Take it away for good."""
         self.switch(False)
         self._source = self._result = None
+        self._viewer.dims.events.ndisplay.disconnect(self._on_2d)
 
     @property
     def _refusal(self) -> str:
@@ -154,6 +158,18 @@ class Wipe(QObject):
         if source.layer is not None and source.layer not in there:
             return _NO_PAIR
         return _ONLY_2D if self._viewer.dims.ndisplay == 3 else ""
+
+    def _refuse(self) -> None:
+        """Say why it cannot be shown, for as long as that is so."""
+        self.told.emit(self._refusal)
+        if self._refusal == _ONLY_2D:
+            self._viewer.dims.events.ndisplay.disconnect(self._on_2d)  # it is listened to once
+            self._viewer.dims.events.ndisplay.connect(self._on_2d)
+
+    @handler
+    def _on_2d(self, _event: Any = None) -> None:
+        self._viewer.dims.events.ndisplay.disconnect(self._on_2d)
+        self.taken_back.emit(_ONLY_2D)
 
     # --- on and off -----------------------------------------------------------------------------
 
@@ -212,7 +228,7 @@ class Wipe(QObject):
     def _on_axes(self, _event: Any = None) -> None:
         """Other axes are displayed: the line lies across another one."""
         if self._refusal:
-            self.told.emit(self._refusal)
+            self._refuse()
             self.switch(False)
             return
         axis = self._axis

@@ -81,6 +81,7 @@ class RestoreSection(Section):
             "sigma, the standard deviation of the noise in the units of the image. auto: found in "
             "each image when denoising; none when filling, where known values are kept as they are",
         )
+        self._found: Noise | None = None
         self._noise = make_label()
         self.noise_model = ComboBox(
             label="noise model",
@@ -290,13 +291,18 @@ class RestoreSection(Section):
             self.sigma.value = self._sigmas.get(layer_ids, 0.0)
 
     def show_noise(self, noise: Noise | None) -> None:
-        """Say what noise was found; what the user gave needs no telling."""
-        found = noise if noise is not None and noise.sigma > 0 else None
+        """Say what noise was found."""
+        self._found = noise if noise is not None and noise.sigma > 0 else None
+        found = self._found
         self.sigma.set_typical(None if found is None else float(f"{found.sigma:.3g}"))
-        is_told = found is not None and not self.sigma.value
-        self._noise.setText(summarize_noise(found) if found is not None and is_told else "")
+        self._noise.setText("" if found is None else summarize_noise(found))
         self._noise.setToolTip("" if found is None else describe_noise(found))
-        self._noise.setVisible(is_told)
+        self._show_noise_where_it_counts()
+
+    def _show_noise_where_it_counts(self) -> None:
+        """Not where the user gives another level, or none is needed."""
+        is_wanted = not self.sigma.value and not self.inpaints
+        self._noise.setVisible(self._found is not None and is_wanted)
 
     def show_seconds(self, seconds: dict[str, str]) -> None:
         """Say beside each quality how long it takes, in words."""
@@ -307,7 +313,7 @@ class RestoreSection(Section):
     @property
     def noise(self) -> str:
         """What is said of the noise."""
-        return str(self._noise.text())
+        return "" if self._noise.isHidden() else str(self._noise.text())
 
     # --- fields ---------------------------------------------------------------------------------
 
@@ -337,3 +343,4 @@ class RestoreSection(Section):
     def _sigma_changed(self, _value: Any = None) -> None:
         # Where nothing is known to be noise, there is nothing to be stronger or weaker about.
         show_field(self.strength, not self.inpaints or self.sigma.value > 0)
+        self._show_noise_where_it_counts()
