@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -183,7 +184,7 @@ def _axes_words(request: BatchRequest) -> dict[str, str | None]:
     """The options that say what the axes are."""
     if request.axes is None or isinstance(request.axes, str):
         return {"kind": request.kind, "axes": request.axes}
-    from napari_scsc.data.axes import PRESETS, resolve
+    from napari_scsc.data.axes import PRESETS, ROLE_WORDS, resolve
 
     axes = request.axes
     if PRESETS.get(axes.kind) == axes:
@@ -194,6 +195,13 @@ def _axes_words(request: BatchRequest) -> dict[str, str | None]:
         found = resolve((64,) * len(letters), None, letters)
         if found.roles == axes.roles:
             return {"kind": None, "axes": letters}
+        words = ", ".join(
+            "n" if role == "sample" else f"{label}:{ROLE_WORDS[role]}"
+            for label, role in zip(axes.labels, axes.roles, strict=True)
+        )
+        with suppress(UserError):  # a label that is no letter of ours
+            if resolve((64,) * len(letters), None, words).roles == axes.roles:
+                return {"kind": None, "axes": words}
     raise UserError("cannot be said in a command", argument="axes", remedy="name them by letters")
 
 

@@ -124,7 +124,8 @@ _LABELS: tuple[tuple[str, Role, str], ...] = (
 _MEANINGS = {label: (letter, role) for letter, role, labels in _LABELS for label in labels.split()}
 
 # How roles are written after the label of an axis, as in "c:joint".
-_ROLE_WORDS: dict[str, Role] = {"slide": "shift", "joint": "joint", "separate": "sample"}
+ROLE_WORDS: dict[Role, str] = {"shift": "slide", "joint": "joint", "sample": "separate"}
+_ROLES_BY_WORD = {word: role for role, word in ROLE_WORDS.items()}
 
 _MIN_SLIDING_POINTS = 5  # of an axis that nobody has named, for filters to slide along it
 COLOUR_COUNTS = (3, 4)
@@ -376,13 +377,13 @@ def _label_and_role(item: str, listed: str) -> tuple[str, Role | None]:
         )
     if not colon:
         return label, None
-    if word.lower() not in _ROLE_WORDS:
+    if word.lower() not in _ROLES_BY_WORD:
         raise UserError(
             f"cannot be {listed}: {word!r} is no role of an axis; roles are "
-            f"{', '.join(_ROLE_WORDS)}",
+            f"{', '.join(_ROLES_BY_WORD)}",
             argument="axes",
         )
-    return label, _ROLE_WORDS[word.lower()]
+    return label, _ROLES_BY_WORD[word.lower()]
 
 
 def _with_positions_told_apart(letters: tuple[str, ...]) -> tuple[str, ...]:

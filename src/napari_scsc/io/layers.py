@@ -105,6 +105,7 @@ def to_layers(opened: OpenedFile) -> list[LayerData]:
         blending = "additive" if number else "translucent_no_depth"  # as napari splits channels
         layer[1].update(_channel_looks(channel, colour), blending=blending)
         layer[1]["name"] = f"{opened.name}: {channel.name or number}"
+        layer[1]["metadata"]["napari_scsc"]["channel"] = (axis, number, len(channels))
         layers.append(layer)
     return layers
 

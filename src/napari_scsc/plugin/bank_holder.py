@@ -15,6 +15,7 @@ from napari_scsc.model.bank import FilterBank
 from napari_scsc.plugin import layers
 from napari_scsc.plugin.plots import Plots
 from napari_scsc.plugin.requests import bank_fits
+from napari_scsc.plugin.script import with_present_names
 
 
 class BankHolder(QObject):
@@ -72,11 +73,8 @@ class BankHolder(QObject):
     def lines(self, viewer_layers: Any) -> list[str]:
         """The lines of a script that make them, with the layers as they are called by now."""
         names_now = {str(layer.unique_id): layer.name for layer in viewer_layers}
-        found = self._lines
-        for layer_id, old in self._names.items():
-            new = names_now.get(layer_id, old)
-            found = [x.replace(f"viewer.layers[{old!r}]", f"viewer.layers[{new!r}]") for x in found]
-        return found
+        ids = {name: layer_id for layer_id, name in self._names.items()}
+        return [with_present_names(line, ids, names_now) for line in self._lines]
 
     def take_from(self, layer: Any) -> None:
         """Take the bank that a layer shows, such as one dropped on the viewer, if it shows one."""

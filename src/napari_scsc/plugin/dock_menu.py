@@ -11,7 +11,6 @@ from napari_scsc.io.filenames import format_shape
 from napari_scsc.io.layers import bank_layer
 from napari_scsc.plugin.command import restore_command
 from napari_scsc.plugin.placing import add_beside
-from napari_scsc.plugin.script import read_from_files
 from napari_scsc.plugin.sections.form_widgets import TextButton
 
 
@@ -66,8 +65,7 @@ class DockMenu(TextButton):
             self.entries[name].setEnabled(is_possible)
 
     def _copy_script(self) -> None:
-        sources = [result.request.source for result in self._dock.runner.results]
-        _copy(read_from_files(self._dock.script, sources))
+        _copy(self._dock.runner.script_from_files)
         show_info("The script is in the clipboard")
 
     def _copy_command(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from napari.layers import Image, Labels, Shapes
@@ -42,6 +42,22 @@ _LOOKS = (
 )
 
 
+class FileChannel(NamedTuple):
+    """Which channel of a file a layer shows: the axis of the channels, its number, of how many."""
+
+    axis: int
+    number: int
+    total: int
+
+    @property
+    def place(self) -> tuple[slice | int, ...]:
+        """The channel as an index of the array of the file."""
+        return (*(slice(None),) * self.axis, self.number)
+
+    def __str__(self) -> str:
+        return f"[{':, ' * self.axis}{self.number}]"
+
+
 @dataclass(frozen=True, slots=True)
 class Snapshot:
     """All that a job needs of a layer, taken when it starts: the layer may change or go."""
@@ -52,6 +68,7 @@ class Snapshot:
     axes: Axes
     looks: dict[str, Any]
     path: str | None = None  # of the file that it was read from
+    channel: FileChannel | None = None  # of that file, if it is not all of it
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -67,7 +84,14 @@ def take_snapshot(layer: Image, axes: Axes) -> Snapshot:
         looks["colormap"] = layer.colormap
         looks["contrast_limits"] = tuple(layer.contrast_limits)
     path = None if layer.source.path is None else str(layer.source.path)
-    return Snapshot(layer.name, str(layer.unique_id), layer.data, axes, looks, path)
+    channel = _channel_in_file(layer)
+    return Snapshot(layer.name, str(layer.unique_id), layer.data, axes, looks, path, channel)
+
+
+def _channel_in_file(layer: Image) -> FileChannel | None:
+    """What our reader has noted; of what was opened otherwise, nothing is known."""
+    found = _entry_of(layer).get("channel")
+    return FileChannel(*found) if isinstance(found, tuple) and len(found) == 3 else None
 
 
 def keep_values(source: Snapshot) -> Snapshot:

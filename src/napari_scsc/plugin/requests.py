@@ -152,8 +152,7 @@ def join_sources(sources: Sequence[Snapshot]) -> Snapshot:
             f"{' and '.join(sorted({str(one.dtype) for one in wrapped}))}",
             remedy="restore each by itself",
         )
-    label = "c" if "c" not in first.axes.labels else "channel"
-    axes = Axes("custom", (label, *first.axes.labels), ("joint", *first.axes.roles))
+    axes = join_axes(first.axes)
     arrays = [inspect_array(source.data, "image")[0] for source in sources]
     if all(isinstance(array, np.ndarray) for array in arrays):
         data: Any = np.stack(arrays)
@@ -163,6 +162,14 @@ def join_sources(sources: Sequence[Snapshot]) -> Snapshot:
         # Without a name of its own, dask would hash all values to make one.
         data = dask.array.stack([dask.array.asarray(a, name=False) for a in arrays])
     return replace(first, name=", ".join(s.name for s in sources), data=data, axes=axes)
+
+
+def join_axes(axes: Axes, position: int = 0) -> Axes:
+    """The axes of channels that are restored together, from those of each; where they lie."""
+    labels, roles = list(axes.labels), list(axes.roles)
+    labels.insert(position, "c" if "c" not in axes.labels else "channel")
+    roles.insert(position, "joint")
+    return Axes("custom", tuple(labels), tuple(roles))
 
 
 def bank_fits(bank: FilterBank, source: Snapshot) -> bool:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from napari_scsc.restore.script import format_arguments
 
 _HOMES = {"napari_scsc.plugin.layers": ("missing_from",)}
 _HEAD = '# For the console of napari, or a script in which "viewer" has these layers.'
+_LAYER = r"""viewer\.layers\[('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")\]"""
 _MAX_VALUES_COMPARED = 1 << 25
 _LEARNING_OPTIONS = ("sigma", "seed")  # those of a restoration that learning knows too
 
@@ -85,16 +87,33 @@ def read_from_files(script: str, sources: Iterable[Snapshot]) -> str:
     for source in sources:
         layer = f"viewer.layers[{source.name!r}].data"
         if layer in script and source.path is not None and has_values_of_file(source):
-            script = script.replace(layer, f"np.asarray(open_file({source.path!r}).array)")
+            place = "" if source.channel is None else str(source.channel)
+            read = f"np.asarray(open_file({source.path!r}).array{place})"
+            script = script.replace(layer, read)
             script = re.sub(rf"# viewer.add_image.*{re.escape(repr(source.name))}.*\n", "", script)
     body = [x for x in script.splitlines() if not x.startswith(("from ", "import ", _HEAD))]
     return make_script("\n".join(body).strip().splitlines())
+
+
+def with_present_names(script: str, ids: Mapping[str, str], names_now: Mapping[str, str]) -> str:
+    """The script with layers as they are called by now.
+
+    ``ids`` are those of the layers that it names, ``names_now`` the present names by id.
+    """
+
+    def rename(found: re.Match[str]) -> str:
+        old = str(ast.literal_eval(found[1]))
+        return f"viewer.layers[{names_now.get(ids.get(old, ''), old)!r}]"
+
+    return re.sub(_LAYER, rename, script)
 
 
 def has_values_of_file(source: Snapshot) -> bool:
     """Whether the file of a layer has its values; of a large one, shape and type must do."""
     try:
         array = open_file(source.path or "").array
+        if source.channel is not None:
+            array = array[source.channel.place]
         image = wrap_image(source.data)
         if tuple(array.shape) != image.shape or np.dtype(array.dtype) != image.dtype:
             return False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -30,7 +30,14 @@ from napari_scsc.plugin.requests import (
 )
 from napari_scsc.plugin.restored_parts import PreparedPart, prepare_part
 from napari_scsc.plugin.result_layer import ResultLayer
-from napari_scsc.plugin.script import bank_lines, learn_lines, make_script, restore_lines
+from napari_scsc.plugin.script import (
+    bank_lines,
+    learn_lines,
+    make_script,
+    read_from_files,
+    restore_lines,
+    with_present_names,
+)
 from napari_scsc.plugin.sections.compare_section import CompareSection
 from napari_scsc.plugin.sections.learn_section import LearnSection
 from napari_scsc.plugin.sections.restore_section import RestoreSection
@@ -85,6 +92,14 @@ class PreparedTask:
     restored: tuple[PreparedPart, ...] = field(default=())
 
 
+@dataclass(frozen=True, slots=True)
+class _Script:
+    """What does again what was done, and the ids of the layers that it names."""
+
+    text: str = ""
+    ids: Mapping[str, str] = field(default_factory=dict)
+
+
 class TaskRunner(QObject):
     """Prepares the tasks of the dock, runs them, and shows how they go and end.
 
@@ -107,9 +122,7 @@ class TaskRunner(QObject):
     def __init__(self, parts: Parts, changed: Callable[[], None], parent: QObject) -> None:
         super().__init__(parent)
         self.controller = Controller(self, changed)
-        self.script = ""
-        """The lines that do again what was done last."""
-        self._earlier_script = ""
+        self._script = self._earlier_script = _Script()
         self.results: list[ResultLayer] = []
         """The layers of the restoration that was started last, in the order of its parts."""
         self._all_results: list[ResultLayer] = []
@@ -118,6 +131,26 @@ class TaskRunner(QObject):
         self.job = CurrentJob(self)
         self.job.reported.connect(self._show_report)
         self.job.ended.connect(self._job_ended)
+
+    @property
+    def script(self) -> str:
+        """The lines that do again what was done last, with layers as they are called by now."""
+        return self._name_layers(self._script.text)
+
+    @property
+    def script_from_files(self) -> str:
+        """The same, with layers that came from files read from there."""
+        sources = [result.request.source for result in self.results]
+        return self._name_layers(read_from_files(self._script.text, sources))
+
+    def _name_layers(self, text: str) -> str:
+        names_now = {str(x.unique_id): x.name for x in self._parts.viewer.layers}
+        return with_present_names(text, self._script.ids, names_now)
+
+    def _note_script(self, work: PreparedTask) -> _Script:
+        ids = {x.name: str(x.unique_id) for x in self._parts.viewer.layers}
+        taken = [source for part in work.restored for source in part.sources]
+        return _Script(work.script, ids | {source.name: source.layer_id for source in taken})
 
     @property
     def result(self) -> ResultLayer | None:
@@ -162,7 +195,7 @@ class TaskRunner(QObject):
     def forget(self) -> None:
         """Forget what was done; layers stay."""
         self.results, self._all_results = [], []
-        self.script = ""
+        self._script = _Script()
 
     # --- preparing ------------------------------------------------------------------------------
 
@@ -214,6 +247,9 @@ class TaskRunner(QObject):
         pairs = [(layer, parts.source.snapshot(layer)) for layer in parts.source.ticked()]
         if len(pairs) == 1 or parts.source.sharing is not Sharing.CHANNELS:
             return [self.restore_request(layer, source) for layer, source in pairs]
+        pairs.sort(
+            key=lambda pair: pair[1].channel.number if pair[1].channel else 0
+        )  # as in a file
         members = tuple(source for _, source in pairs)
         joined = replace(
             self.restore_request(pairs[0][0], members[0]), source=join_sources(members)
@@ -259,7 +295,7 @@ class TaskRunner(QObject):
         """Run it in the background."""
         parts = self._parts
         self._running = work
-        self._earlier_script, self.script = self.script, work.script
+        self._earlier_script, self._script = self._script, self._note_script(work)
         expected = None
         if work.restored:
             self.results = [result for part in work.restored for result in part.results]
@@ -282,8 +318,8 @@ class TaskRunner(QObject):
     def finish(self, work: PreparedTask, outcome: Outcome) -> None:
         """Show how a job ended; the script of one that failed is not kept."""
         self._parts.run.end()
-        if outcome.ending is Ending.FAILED and self.script == work.script:
-            self.script = self._earlier_script
+        if outcome.ending is Ending.FAILED and self._script.text == work.script:
+            self._script = self._earlier_script
         work.finish(outcome)
         self._running = None
 
