@@ -17,6 +17,8 @@ from qtpy.QtWidgets import (
     QSlider,
 )
 
+from napari_scsc import estimate_noise
+
 pytestmark = pytest.mark.screen
 
 
@@ -58,6 +60,29 @@ def test_noise_steps_from_auto_to_what_was_found_and_on_in_tenths(make_dock):
     assert dock.sigma == pytest.approx(found)
     QTest.keyClick(box, Qt.Key.Key_Up)
     assert dock.sigma == pytest.approx(1.1 * found)
+
+
+@pytest.mark.parametrize("unit", [1e-4, 1.0, 1e6])
+def test_noise_steps_from_auto_to_an_estimate_whatever_the_units(make_dock, unit):
+    image = (unit * noisy_cells()).astype(np.float32)
+    _, dock = make_dock(image, show=True)
+    box = dock.restore_section.sigma.native
+    give_focus(box)
+    QTest.keyClick(box, Qt.Key.Key_Up)
+    finish(dock)
+    found = estimate_noise(image, kind="image").sigma
+    assert dock.sigma == pytest.approx(float(f"{found:.3g}"))
+    assert dock.message == ""
+
+
+def test_noise_stays_at_auto_where_there_is_none_to_step_to(make_dock):
+    _, dock = make_dock(np.full((64, 64), 7, np.uint16), show=True)
+    box = dock.restore_section.sigma.native
+    give_focus(box)
+    QTest.keyClick(box, Qt.Key.Key_Up)
+    finish(dock)
+    assert dock.sigma == 0
+    assert "constant" in dock.message
 
 
 def test_noise_that_was_typed_belongs_to_its_layer(make_dock):

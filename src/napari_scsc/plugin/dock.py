@@ -162,6 +162,7 @@ class Dock(Section):
             self.busy
             or self.compare_section.busy
             or self.explainer.running
+            or self.display.busy
             or self.preview_switch.live.running
             or self.batch_tab.busy
         ):

@@ -12,9 +12,13 @@ from napari_scsc.plugin import preferences
 from napari_scsc.plugin.controller import Event, State
 from napari_scsc.plugin.cost import duration, find_cost, in_bytes
 from napari_scsc.plugin.handlers import handler
+from napari_scsc.plugin.jobs import Background
 from napari_scsc.plugin.requests import RestoreRequest
 from napari_scsc.plugin.sections.form_widgets import set_accent
+from napari_scsc.restore.api import estimate_noise
 from napari_scsc.restore.quality import QUALITIES
+
+_FINDING = "Finding the noise ..."
 
 
 class DockDisplay:
@@ -30,6 +34,8 @@ class DockDisplay:
         self._dock, self.failed = dock, dock.failed
         self._told_of: tuple[str, ...] = ()  # ids of the layers that messages are about
         self._noises: dict[str, Noise] = {}  # that were found, by the ids of the layers
+        self._finding = Background(dock)
+        self._finding.failed.connect(dock.failed)
 
     def forget(self) -> None:
         """Forget what was found."""
@@ -63,6 +69,32 @@ class DockDisplay:
         is_found = not section.sigma.value and not section.inpaints  # and not given
         if self._ids and is_found and not self._dock.busy:
             self.take_noise(self._ids[0], noise)
+
+    @property
+    def busy(self) -> bool:
+        """Whether the noise is being found, for a step up from *auto*."""
+        return self._finding.running
+
+    @handler
+    def find_noise(self) -> None:
+        """Find the noise of the first ticked layer, and have the field begin with it."""
+        dock = self._dock
+        layer, source = dock.source_section.first()
+        empty = dock.restore_section.empty_in(layer)
+        if not dock.busy:
+            dock.run_section.say(_FINDING)
+        self._finding.run(
+            lambda: estimate_noise(source.data, empty=empty, axes=source.axes),
+            lambda noise: self._begin_with(source.layer_id, noise),
+        )
+
+    def _begin_with(self, layer_id: str, noise: Noise) -> None:
+        dock, field = self._dock, self._dock.restore_section.sigma
+        if dock.message == _FINDING:
+            dock.run_section.say("" if noise.sigma > 0 else "No noise was found: type its level")
+        self.take_noise(layer_id, noise)
+        if noise.sigma > 0 and self._ids[:1] == (layer_id,) and not field.value:
+            field.native.stepBy(1)
 
     @property
     def _ids(self) -> tuple[str, ...]:

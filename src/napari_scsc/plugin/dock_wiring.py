@@ -44,6 +44,7 @@ class DockWiring(QObject):
         dock.learn_section.wanted.connect(lambda: dock.attempt(dock.learn_or_stop))
         dock.restore_section.task_changed.connect(self._show_state)
         dock.restore_section.cost_changed.connect(self._show_state)
+        dock.restore_section.sigma.typical_wanted.connect(dock.display.find_noise)
         dock.runner.noise_found.connect(dock.display.take_noise)
         dock.batch_tab.open_wanted.connect(self._open_result)
         dock.plots.layer_wanted.connect(self._add_beside)

@@ -164,6 +164,8 @@ class NumberField(QObject):
     """
 
     changed = Signal(float)
+    typical_wanted = Signal()
+    """A step up from zero was asked for, and nothing says yet where that leads."""
 
     def __init__(self, label: str, most: float, at_zero: str, tooltip: str) -> None:
         super().__init__()
@@ -172,6 +174,7 @@ class NumberField(QObject):
         self.native.setSpecialValueText(at_zero)
         self.native.setToolTip(tooltip)
         self.native.valueChanged.connect(self.changed)
+        self.native.typical_wanted.connect(self.typical_wanted)
 
     @property
     def value(self) -> float:
@@ -212,6 +215,8 @@ class DecimalComma(QValidator):
 class _NumberBox(QDoubleSpinBox):
     """Steps by a tenth of what is typical, or of the number itself."""
 
+    typical_wanted = Signal()
+
     def __init__(self, most: float) -> None:
         super().__init__()
         self.typical: float | None = None
@@ -251,7 +256,10 @@ class _NumberBox(QDoubleSpinBox):
         """From zero to what is typical first, then in tenths."""
         value = self.value()
         if value == 0:
-            self.setValue((self.typical or 1.0) if steps > 0 else 0.0)
+            if steps > 0 and self.typical is None:  # a number of ours would be of other units
+                self.typical_wanted.emit()
+            elif steps > 0:
+                self.setValue(self.typical or 0.0)
             return
         unit = self.typical or 10.0 ** math.floor(math.log10(value))
         self.setValue(max(0.0, round(value + steps * unit / 10, 12)))

@@ -252,11 +252,11 @@ class RestoreSection(Section):
             threads,
             self._missing_in(layer),
             tuple(self._mask_expressions(source.name)),
-            self._empty_in(layer),
+            self.empty_in(layer),
             self.empty_layer.value if self._layer_of(self.empty_layer) is not None else "",
         )
 
-    def _empty_in(self, image: Image) -> Array | None:
+    def empty_in(self, image: Image) -> Array | None:
         """Where the image shows background only, if a layer says so and no level is given."""
         marked = self._layer_of(self.empty_layer)
         if marked is None or self.sigma.value:
