@@ -249,6 +249,24 @@ def test_reference_gives_psnr_and_ssim(make_dock, noisy):
     assert "PSNR" in dock.scores
 
 
+def test_odd_references_are_told_in_words(make_dock, noisy):
+    viewer, dock = make_dock(noisy, name="nuclei")
+    dock.quality = "draft"
+    dock.denoise()
+    assert dock.wait(60)
+    holed = (1000 * samples.tissue((96, 96)) + 500).astype(np.float32)
+    holed[:24] = np.nan
+    for name, data in (("flat", np.full((96, 96), 5.0)), ("holed", holed)):
+        viewer.add_image(data, name=name)
+    dock.reference = "flat"
+    assert dock.wait(10)
+    assert dock.scores.startswith("No figures: the reference is constant")
+    dock.reference = "holed"
+    assert dock.wait(10)
+    assert "(of the 75% that are known in it)" in dock.scores
+    assert "nan" not in dock.scores
+
+
 def test_dock_says_that_it_is_compiling(make_light_dock, monkeypatch):
 
     _, dock = make_light_dock(samples.noisy_tissue((64, 64)))

@@ -26,7 +26,7 @@ from napari_scsc.plugin.sections.form_widgets import (
 from napari_scsc.plugin.sections.map_switches import MapSwitches
 from napari_scsc.plugin.sections.restore_section import NO_LAYER
 from napari_scsc.plugin.wipe import Wipe
-from napari_scsc.plugin.wording import describe_fit
+from napari_scsc.plugin.wording import describe_fit, say
 
 KEY = "Shift-O"
 
@@ -198,11 +198,13 @@ def _measure(result: Any, reference: Any) -> Callable[[], str]:
         a, b = (wrap_image(data).whole() for data in (result, reference))
         try:
             scaled, is_scaled = measures.match_range(a, b)
+            share = measures.known_share(a, b)
             note = " (after scaling the reference)" if is_scaled else ""
+            note += f" (of the {share:.0%} that are known in it)" if share < 1 else ""
             return (
                 f"PSNR {measures.psnr(a, scaled):.2f} dB, SSIM {measures.ssim(a, scaled):.3f}{note}"
             )
-        except ValueError as error:  # not of one shape: nothing to be alarmed about
-            return str(error)
+        except ValueError as error:  # as of another shape: nothing to be alarmed about
+            return f"No figures: {say(error)}"
 
     return measure
