@@ -337,7 +337,9 @@ def test_axes_that_have_letters_are_in_the_shell_line_and_others_are_refused():
     assert "--kind stack --axes zyx" in command_line(make_request(("a",), axes=stack))
     series = Axes("custom", ("t", "y", "x"), ("sample", "shift", "shift"))
     assert "--axes nyx" in command_line(make_request(("a",), axes=series))
-    odd = Axes("custom", ("z", "y", "x"), ("joint", "shift", "shift"))
+    joint = Axes("custom", ("z", "y", "x"), ("joint", "shift", "shift"))
+    assert "--axes 'z:joint, y:slide, x:slide'" in command_line(make_request(("a",), axes=joint))
+    odd = Axes("custom", ("view_angle", "y", "x"), ("joint", "shift", "shift"))
     with pytest.raises(UserError, match="cannot be said"):
         command_line(make_request(("a",), axes=odd))
 

@@ -65,7 +65,9 @@ class DockMenu(TextButton):
             self.entries[name].setEnabled(is_possible)
 
     def _copy_script(self) -> None:
-        _copy(self._dock.runner.script_from_files)
+        runner = self._dock.runner
+        sources = [result.request.source for result in runner.results]
+        _copy(runner.written.from_files(self._dock.viewer.layers, sources))
         show_info("The script is in the clipboard")
 
     def _copy_command(self) -> None:

@@ -6,6 +6,8 @@ import ast
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -93,6 +95,35 @@ def read_from_files(script: str, sources: Iterable[Snapshot]) -> str:
             script = re.sub(rf"# viewer.add_image.*{re.escape(repr(source.name))}.*\n", "", script)
     body = [x for x in script.splitlines() if not x.startswith(("from ", "import ", _HEAD))]
     return make_script("\n".join(body).strip().splitlines())
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenScript:
+    """What does again what was done, and the ids of the layers that it names, by their names.
+
+    Made by the dock when a job starts; layers may be renamed afterwards.
+    """
+
+    text: str = ""
+    ids: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def now(
+        cls, text: str, viewer_layers: Iterable[Any], sources: Iterable[Snapshot]
+    ) -> WrittenScript:
+        """The script of a job that starts now, with sources that were taken before."""
+        ids = {layer.name: str(layer.unique_id) for layer in viewer_layers}
+        return cls(text, ids | {source.name: source.layer_id for source in sources})
+
+    def by_present_names(self, viewer_layers: Iterable[Any]) -> str:
+        """The script with layers as they are called by now."""
+        names_now = {str(layer.unique_id): layer.name for layer in viewer_layers}
+        return with_present_names(self.text, self.ids, names_now)
+
+    def from_files(self, viewer_layers: Iterable[Any], sources: Iterable[Snapshot]) -> str:
+        """The same, with layers that came from files read from there."""
+        read = replace(self, text=read_from_files(self.text, sources))
+        return read.by_present_names(viewer_layers)
 
 
 def with_present_names(script: str, ids: Mapping[str, str], names_now: Mapping[str, str]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -31,12 +31,11 @@ from napari_scsc.plugin.requests import (
 from napari_scsc.plugin.restored_parts import PreparedPart, prepare_part
 from napari_scsc.plugin.result_layer import ResultLayer
 from napari_scsc.plugin.script import (
+    WrittenScript,
     bank_lines,
     learn_lines,
     make_script,
-    read_from_files,
     restore_lines,
-    with_present_names,
 )
 from napari_scsc.plugin.sections.compare_section import CompareSection
 from napari_scsc.plugin.sections.learn_section import LearnSection
@@ -92,14 +91,6 @@ class PreparedTask:
     restored: tuple[PreparedPart, ...] = field(default=())
 
 
-@dataclass(frozen=True, slots=True)
-class _Script:
-    """What does again what was done, and the ids of the layers that it names."""
-
-    text: str = ""
-    ids: Mapping[str, str] = field(default_factory=dict)
-
-
 class TaskRunner(QObject):
     """Prepares the tasks of the dock, runs them, and shows how they go and end.
 
@@ -122,7 +113,8 @@ class TaskRunner(QObject):
     def __init__(self, parts: Parts, changed: Callable[[], None], parent: QObject) -> None:
         super().__init__(parent)
         self.controller = Controller(self, changed)
-        self._script = self._earlier_script = _Script()
+        self.written = self._written_earlier = WrittenScript()
+        """The script of what was done last."""
         self.results: list[ResultLayer] = []
         """The layers of the restoration that was started last, in the order of its parts."""
         self._all_results: list[ResultLayer] = []
@@ -135,22 +127,7 @@ class TaskRunner(QObject):
     @property
     def script(self) -> str:
         """The lines that do again what was done last, with layers as they are called by now."""
-        return self._name_layers(self._script.text)
-
-    @property
-    def script_from_files(self) -> str:
-        """The same, with layers that came from files read from there."""
-        sources = [result.request.source for result in self.results]
-        return self._name_layers(read_from_files(self._script.text, sources))
-
-    def _name_layers(self, text: str) -> str:
-        names_now = {str(x.unique_id): x.name for x in self._parts.viewer.layers}
-        return with_present_names(text, self._script.ids, names_now)
-
-    def _note_script(self, work: PreparedTask) -> _Script:
-        ids = {x.name: str(x.unique_id) for x in self._parts.viewer.layers}
-        taken = [source for part in work.restored for source in part.sources]
-        return _Script(work.script, ids | {source.name: source.layer_id for source in taken})
+        return self.written.by_present_names(self._parts.viewer.layers)
 
     @property
     def result(self) -> ResultLayer | None:
@@ -195,7 +172,7 @@ class TaskRunner(QObject):
     def forget(self) -> None:
         """Forget what was done; layers stay."""
         self.results, self._all_results = [], []
-        self._script = _Script()
+        self.written = WrittenScript()
 
     # --- preparing ------------------------------------------------------------------------------
 
@@ -295,7 +272,11 @@ class TaskRunner(QObject):
         """Run it in the background."""
         parts = self._parts
         self._running = work
-        self._earlier_script, self._script = self._script, self._note_script(work)
+        sources = [source for part in work.restored for source in part.sources]
+        self._written_earlier, self.written = (
+            self.written,
+            WrittenScript.now(work.script, parts.viewer.layers, sources),
+        )
         expected = None
         if work.restored:
             self.results = [result for part in work.restored for result in part.results]
@@ -318,8 +299,8 @@ class TaskRunner(QObject):
     def finish(self, work: PreparedTask, outcome: Outcome) -> None:
         """Show how a job ended; the script of one that failed is not kept."""
         self._parts.run.end()
-        if outcome.ending is Ending.FAILED and self._script.text == work.script:
-            self._script = self._earlier_script
+        if outcome.ending is Ending.FAILED and self.written.text == work.script:
+            self.written = self._written_earlier
         work.finish(outcome)
         self._running = None
 
@@ -396,36 +377,15 @@ class TaskRunner(QObject):
         if begun and begun[0].request.bank is None and outcome.bank is not None:
             lines = _note_if_stopped(bank_lines(begun[0].request), outcome)
             parts.filters.take_learned(outcome.bank, lines, begun[0].sources, is_chosen=False)
-        self._say_how_it_ended(outcome, self._describe_results(work), self._describe_kept(work))
+        self._say_how_it_ended(
+            outcome,
+            _describe_results(work, parts.viewer, self._spent),
+            _describe_kept(work, parts.viewer),
+        )
         parts.compare.show_result(self.result)
         self.results_changed.emit()
         for remark in _remarks_of(work):
             show_warning(f"napari-scsc: {remark}")
-
-    def _describe_results(self, work: PreparedTask) -> str:
-        """What was made, what was not, and what should be known of it."""
-        shown = [r for r in self.results if r.is_shown(self._parts.viewer)]
-        done = [part for part in work.restored if part.is_done]
-        lines = [f"Done in {self._spent}"]
-        if len(work.restored) > 1:
-            lines[0] += f": {len(done)} of {len(work.restored)} layers"
-        elif shown:
-            names = [f"'{_shorten(one.layer.name)}'" for one in shown if one.layer is not None]
-            lines[0] += f": layer{'s' * (len(names) > 1)} {', '.join(names)}"
-        if done and len(shown) < len(self.results) - len(work.restored) + len(done):
-            lines[0] += "; what was removed meanwhile is not shown"
-        failures = [part for part in work.restored if part.error is not None]
-        lines += [f"{part.name}: {say(part.error)}" for part in failures if part.error]
-        lines += [f"Note: {remark}" for remark in _remarks_of(work)]
-        return "\n".join(lines)
-
-    def _describe_kept(self, work: PreparedTask) -> str:
-        """What there is of a restoration that was stopped."""
-        done = sum(part.is_done for part in work.restored)
-        words = [f"{done} of {len(work.restored)} layers are done"] if done else []
-        begun = [part for part in work.restored if part.is_begun and not part.is_done]
-        kept = [part.results[0].describe_kept(self._parts.viewer) for part in begun]
-        return "; ".join([*words, *filter(None, kept[:1])]) or "nothing was done that could be kept"
 
     @property
     def _spent(self) -> str:
@@ -438,6 +398,34 @@ class TaskRunner(QObject):
         else:
             stopped = outcome.ending is Ending.STOPPED
             self._parts.run.say(f"Stopped; {kept}" if stopped else done)
+
+
+def _describe_results(work: PreparedTask, viewer: Any, spent: str) -> str:
+    """What was made, what was not, and what should be known of it."""
+    results = [result for part in work.restored for result in part.results]
+    shown = [result for result in results if result.is_shown(viewer)]
+    done = [part for part in work.restored if part.is_done]
+    lines = [f"Done in {spent}"]
+    if len(work.restored) > 1:
+        lines[0] += f": {len(done)} of {len(work.restored)} layers"
+    elif shown:
+        names = [f"'{_shorten(one.layer.name)}'" for one in shown if one.layer is not None]
+        lines[0] += f": layer{'s' * (len(names) > 1)} {', '.join(names)}"
+    if done and len(shown) < len(results) - len(work.restored) + len(done):
+        lines[0] += "; what was removed meanwhile is not shown"
+    failures = [part for part in work.restored if part.error is not None]
+    lines += [f"{part.name}: {say(part.error)}" for part in failures if part.error]
+    lines += [f"Note: {remark}" for remark in _remarks_of(work)]
+    return "\n".join(lines)
+
+
+def _describe_kept(work: PreparedTask, viewer: Any) -> str:
+    """What there is of a restoration that was stopped."""
+    done = sum(part.is_done for part in work.restored)
+    words = [f"{done} of {len(work.restored)} layers are done"] if done else []
+    begun = [part for part in work.restored if part.is_begun and not part.is_done]
+    kept = [part.results[0].describe_kept(viewer) for part in begun]
+    return "; ".join([*words, *filter(None, kept[:1])]) or "nothing was done that could be kept"
 
 
 def _remarks_of(work: PreparedTask) -> list[str]:
