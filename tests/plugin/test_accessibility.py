@@ -7,6 +7,7 @@ import itertools
 import numpy as np
 import pytest
 from dock_tools import children, noisy_cells
+from journey_tools import give_focus
 from qtpy.QtCore import Qt
 from qtpy.QtGui import QColor
 from qtpy.QtWidgets import (
@@ -126,6 +127,26 @@ def test_text_stands_out_from_its_ground(dock, theme, qtbot):
         shades = {picture.pixel(*place) for place in places}
         strongest = max(contrast(QColor(shade), ground) for shade in shades)
         assert strongest >= 4.5, (label.text(), strongest)
+
+
+@pytest.mark.parametrize("theme", ["dark", "light"])
+def test_focus_on_the_coloured_button_is_seen(make_dock, theme, qtbot):
+    viewer, dock = make_dock(noisy_cells(), show=True)
+    viewer.theme = theme
+    button = dock.run_section.main_button
+    give_focus(button)
+    qtbot.wait(50)
+    picture = dock.grab().toImage()
+    ratio = picture.devicePixelRatio()
+    corner = button.mapTo(dock, button.rect().topLeft())
+    middle = corner.x() + button.width() // 4
+
+    def shade(y):
+        return QColor(picture.pixel(int(middle * ratio), int((corner.y() + y) * ratio)))
+
+    frame, inside, ground = shade(-1), shade(4), shade(-4)
+    assert contrast(frame, inside) >= 3
+    assert contrast(frame, ground) >= 3
 
 
 def test_diverging_map_is_told_apart_without_red_or_green():

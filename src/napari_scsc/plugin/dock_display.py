@@ -146,9 +146,9 @@ class DockDisplay:
         return f"{verb}{count} · {duration(seconds[section.quality.value])}", tip
 
     def recolour(self, _event: Any = None) -> None:
-        """Take the accent colour of the theme."""
-        dock = self._dock
-        accent = QColor(*get_theme(dock.viewer.theme).current.as_rgb_tuple()[:3])
+        """Take the accent colour of the theme; the frame that of text, to be seen around it too."""
+        dock, theme = self._dock, get_theme(self._dock.viewer.theme)
+        accent = QColor(*theme.current.as_rgb_tuple()[:3])
         for button in (dock.run_section.main_button, dock.batch_tab.start_button):
             set_accent(button, accent)
-        dock.focus_frame.colour = accent
+        dock.focus_frame.colour = QColor(*theme.text.as_rgb_tuple()[:3])
