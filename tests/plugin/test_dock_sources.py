@@ -13,6 +13,7 @@ from dock_tools import (
     quietly,
     slow_down,
 )
+from journey_tools import choose_in, click, run
 from napari.layers import Image
 
 from napari_scsc import denoise, inpaint, learn
@@ -254,6 +255,58 @@ def test_kind_with_other_axes_than_the_layer_is_said_in_words(make_light_dock):
             assert "zip()" not in words
     dock.kind = "guess"
     assert is_ready(dock)
+
+
+FIVE = {  # what becomes of (t, c, z, y, x)
+    "image": "nnnss",
+    "video": "snnss",
+    "stack": "nnsss",
+    "multispectral": "njnss",
+    "time-lapse": "nnnss",
+}
+
+
+@pytest.mark.parametrize("labels", [("t", "c", "z", "y", "x"), None])
+def test_every_kind_that_can_be_chosen_for_five_axes_works(make_dock, qtbot, labels):
+    looks = {} if labels is None else {"axis_labels": labels}
+    _, dock = make_dock(noisy_cells((5, 2, 6, 40, 48)), show=True, **looks)
+    qtbot.waitUntil(dock.run_section.main_button.isVisible, timeout=5000)
+    section = dock.source_section
+    click(section._edit)
+    for kind in PRESETS:
+        choose_in(section.kind, kind)
+        assert is_ready(dock), (kind, dock.about)
+        if labels is not None and kind in FIVE:
+            roles = "".join({"sample": "n"}.get(role, role[0]) for role in dock.axes.roles)
+            assert (kind, roles) == (kind, FIVE[kind])
+            assert dock.axes.labels == labels
+    choose_in(section.kind, "stack")
+    assert dock.axes.roles[-3:] == ("shift",) * 3
+    assert "each by itself" in dock.about
+    dock.quality = "draft"
+    run(dock)
+    assert dock.result.data.shape == (5, 2, 6, 40, 48)
+
+
+def test_kinds_of_more_axes_than_the_layer_cannot_be_chosen(make_light_dock):
+    viewer, dock = make_light_dock(noisy_cells((6, 40, 48)), name="three")
+    viewer.add_image(noisy_cells((40, 48)), name="two")
+    viewer.add_image(np.zeros((4, 40, 48, 3), np.uint8), rgb=True, name="colours")
+    box = dock.source_section.kind
+
+    def offered():
+        items = [box.native.model().item(row) for row in range(len(box.choices))]
+        return {kind for kind, item in zip(box.choices, items, strict=True) if item.isEnabled()}
+
+    dock.sources = ["two"]
+    assert offered() == {"guess", "image"}
+    dock.sources = ["three"]
+    assert offered() == {"guess", *PRESETS} - {"light-field"}
+    dock.sources = ["colours"]
+    dock.kind = "stack"
+    assert dock.axes.roles == ("shift", "shift", "shift", "joint")
+    dock.kind = "image"
+    assert dock.axes.roles == ("sample", "shift", "shift", "joint")
 
 
 def test_more_axes_than_filters_can_slide_along_is_said_in_words(make_light_dock, qtbot):

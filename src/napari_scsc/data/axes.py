@@ -270,7 +270,7 @@ def propose_axes(
     names = list(found.labels)
     if labels is not None and len(labels) == len(names):
         for i, label in enumerate(labels):
-            if not _says_nothing(label) and label not in names:
+            if not says_nothing(label) and label not in names:
                 names[i] = label
     return replace(found, labels=tuple(names))
 
@@ -309,7 +309,7 @@ def with_short_axes(found: Axes, shape: Sequence[int], labels: Sequence[str] | N
     for i, said in enumerate(labels or [""] * len(shape)):
         label, role = kept.get(i, ("", "sample"))
         # Each position by itself: that does not change what the axis is.
-        if letter_of(label) in ("n", "") and not _says_nothing(said) and said not in taken:
+        if letter_of(label) in ("n", "") and not says_nothing(said) and said not in taken:
             names.append(said)
         else:
             names.append(label if letter_of(label) else f"axis {i}")
@@ -322,13 +322,14 @@ def _preset(kind: str) -> Axes:
     return PRESETS[check_choice("kind", kind, KINDS)]
 
 
-def _says_nothing(label: str) -> bool:
+def says_nothing(label: str) -> bool:
+    """Whether a label is none, or a number that stands for one."""
     # Numbers are napari's where there is no label, and those with a word before them our own.
     return re.fullmatch(r"((axis )?-?\d+)?", label) is not None
 
 
 def _meaning(label: str) -> tuple[str, Role] | None:
-    if _says_nothing(label):
+    if says_nothing(label):
         return None
     label = label.strip().lower()
     return _MEANINGS.get("n" if re.fullmatch(r"n\d+", label) else label)

@@ -13,6 +13,7 @@ from qtpy.QtWidgets import QLabel, QWidget
 from napari_scsc.data.axes import PRESETS, Axes, Role
 from napari_scsc.data.axis_descriptions import describe_axes, explain_axes
 from napari_scsc.data.image import wrap_image
+from napari_scsc.data.kinds import apply_kind
 from napari_scsc.errors import UserError
 from napari_scsc.io.filenames import format_shape
 from napari_scsc.plugin import layers
@@ -70,7 +71,8 @@ class SourceSection(Section):
         self.kind = ComboBox(
             label="kind",
             choices=["guess", *PRESETS],
-            tooltip="What the axes mean. 'guess' reads the labels, name and shape of the layer",
+            tooltip="What the axes mean. 'guess' reads the labels, name and shape of the layer.\n"
+            "Axes that a kind does not have, such as time before a stack, are each by themselves",
         )
         self.kind.changed.connect(self._kind_changed)
         self._boxes = [self._axis_box(i) for i in range(_MOST_AXES)]
@@ -156,15 +158,16 @@ class SourceSection(Section):
         chosen = self._chosen.get(str(layer.unique_id))
         if chosen is not None and len(chosen.labels) == len(shape):
             return chosen
-        preset = PRESETS.get(self.kind.value)
-        if preset is None:
+        kind = self.kind.value
+        if kind not in PRESETS:
             return layers.guess_axes(layer)
-        if len(preset.labels) != len(shape):
+        found = _apply_kind(kind, layer)
+        if found is None:
             raise UserError(
-                f"a layer of the kind {preset.kind} has the axes {', '.join(preset.labels)}, but "
+                f"a layer of the kind {kind} has the axes {', '.join(PRESETS[kind].labels)}, but "
                 f"{layer.name} has {len(shape)} ({format_shape(shape)}): choose another kind"
             )
-        return preset
+        return found
 
     @property
     def axes(self) -> Axes:
@@ -281,6 +284,7 @@ class SourceSection(Section):
             count = len(self.ticked())
         except (ValueError, TypeError):  # no layer, or none of real numbers
             axes, shape, count = None, (), 0
+        self._offer_kinds(None if axes is None else layer)
         roles = [] if axes is None else list(zip(axes.labels, axes.roles, strict=True))
         for position, box in enumerate(self._boxes):
             is_shown = position < len(roles)
@@ -303,6 +307,13 @@ class SourceSection(Section):
         self._editor.setVisible(bool(roles) and self._edit.isChecked())
         show_field(self._sharing, count > 1)
         self.changed.emit()
+
+    def _offer_kinds(self, layer: Image | None) -> None:
+        """Let those kinds be chosen that a layer can be."""
+        model: Any = self.kind.native.model()
+        for row, kind in enumerate(self.kind.choices):
+            fits = layer is None or kind not in PRESETS or _apply_kind(kind, layer) is not None
+            model.item(row).setEnabled(fits)
 
     def _axes_or_a_proposal(self, layer: Image) -> Axes:
         try:
@@ -335,6 +346,13 @@ class SourceSection(Section):
 def _followed(layer: Any) -> tuple[str, ...]:
     """Events of a layer that the dock shows: of masks and references their names."""
     return ("name", "data", "axis_labels") if layers.is_image(layer) else ("name",)
+
+
+def _apply_kind(kind: str, layer: Image) -> Axes | None:
+    """What a kind makes of the axes of a layer; None if it has too few of them."""
+    shape = wrap_image(layer.data).shape
+    labels = (*layer.axis_labels, "c") if layer.rgb else tuple(layer.axis_labels)
+    return apply_kind(kind, len(shape), labels=labels, rgb=layer.rgb)
 
 
 def _becomes_target(layer: Image, ticked: set[str], images: list[Image]) -> bool:
