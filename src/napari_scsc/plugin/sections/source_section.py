@@ -284,7 +284,7 @@ class SourceSection(Section):
             count = len(self.ticked())
         except (ValueError, TypeError):  # no layer, or none of real numbers
             axes, shape, count = None, (), 0
-        self._offer_kinds(None if axes is None else layer)
+        _offer_kinds(self.kind, None if axes is None else layer)
         roles = [] if axes is None else list(zip(axes.labels, axes.roles, strict=True))
         for position, box in enumerate(self._boxes):
             is_shown = position < len(roles)
@@ -307,13 +307,6 @@ class SourceSection(Section):
         self._editor.setVisible(bool(roles) and self._edit.isChecked())
         show_field(self._sharing, count > 1)
         self.changed.emit()
-
-    def _offer_kinds(self, layer: Image | None) -> None:
-        """Let those kinds be chosen that a layer can be."""
-        model: Any = self.kind.native.model()
-        for row, kind in enumerate(self.kind.choices):
-            fits = layer is None or kind not in PRESETS or _apply_kind(kind, layer) is not None
-            model.item(row).setEnabled(fits)
 
     def _axes_or_a_proposal(self, layer: Image) -> Axes:
         try:
@@ -353,6 +346,14 @@ def _apply_kind(kind: str, layer: Image) -> Axes | None:
     shape = wrap_image(layer.data).shape
     labels = (*layer.axis_labels, "c") if layer.rgb else tuple(layer.axis_labels)
     return apply_kind(kind, len(shape), labels=labels, rgb=layer.rgb)
+
+
+def _offer_kinds(box: ComboBox, layer: Image | None) -> None:
+    """Let those kinds be chosen in a box that a layer can be."""
+    model: Any = box.native.model()
+    for row, kind in enumerate(box.choices):
+        fits = layer is None or kind not in PRESETS or _apply_kind(kind, layer) is not None
+        model.item(row).setEnabled(fits)
 
 
 def _becomes_target(layer: Image, ticked: set[str], images: list[Image]) -> bool:
