@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
 from dock_tools import complaints, errors_raised, finish, noisy_cells, quietly, run_script
 
 from napari_scsc import Axes, denoise, learn, samples
 from napari_scsc.plugin import commands
+from napari_scsc.plugin.cost import find_cost
 from napari_scsc.plugin.layers import is_ours
+from napari_scsc.plugin.preferences import read_preferences
 from napari_scsc.plugin.sections.source_section import Sharing
+from napari_scsc.restore import machine_speed
 
 pytestmark = pytest.mark.screen
 
@@ -137,6 +142,29 @@ def test_progress_is_one_over_all_layers(make_many, monkeypatch):
     assert shares[-1] == pytest.approx(1)
     for number in range(4):
         assert any(f" of 4, cells {number}:" in stage for stage in stages), stages
+
+
+def test_layers_that_take_the_viewer_long_are_counted_in_the_next_promise(
+    make_many, monkeypatch, tmp_path
+):
+    monkeypatch.setenv("NAPARI_SCSC_CACHE", str(tmp_path))
+    machine_speed.forget()
+    viewer, dock = make_many([image(i) for i in range(3)])
+    request = dock.runner.restore_requests()[0]
+    wishes = read_preferences()
+    before = find_cost(request, wishes).seconds
+    add = type(viewer).add_image
+
+    def slowly(self, *args, **options):
+        time.sleep(0.5)
+        return add(self, *args, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(viewer), "add_image", slowly)
+        dock.restore()
+        finish(dock)
+    assert find_cost(request, wishes).seconds > before + 0.35
+    machine_speed.forget()
 
 
 def test_shared_filters_are_learned_once_from_all_layers(make_many):

@@ -64,6 +64,15 @@ def test_kinds_of_jobs_are_told_apart():
     assert machine_speed.factor_of(other) == pytest.approx(5.0)
 
 
+def test_layers_of_results_are_learned_of_by_themselves():
+    before = machine_speed.seconds_of_layer()
+    for _ in range(4):
+        machine_speed.correct_layer(0.5)
+    assert machine_speed.seconds_of_layer() == pytest.approx(0.5, rel=0.1)
+    assert before < 0.5
+    assert promised() == expected()
+
+
 def test_what_was_learned_is_there_in_the_next_process(file):
     machine_speed.correct(JOB, 1.0, 2.0)
     machine_speed.forget()

@@ -13,6 +13,7 @@ from napari_scsc.errors import UserError
 from napari_scsc.plugin.layers import Snapshot
 from napari_scsc.plugin.preferences import Preferences
 from napari_scsc.plugin.requests import RestoreRequest
+from napari_scsc.restore import machine_speed
 from napari_scsc.restore.cost import Cost, estimate_cost
 from napari_scsc.restore.options import count_cores
 from napari_scsc.restore.quality import Quality
@@ -25,10 +26,17 @@ def result_bytes(source: Snapshot) -> int:
     return math.prod(source.shape) * wrap_image(source.data).dtype.itemsize
 
 
-def find_cost(request: RestoreRequest, wishes: Preferences, quality: Quality | None = None) -> Cost:
-    """What a restoration takes; memory counts a result that is no file, and its maps.
+def find_cost(
+    request: RestoreRequest,
+    wishes: Preferences,
+    quality: Quality | None = None,
+    n_layers: float = 1,
+) -> Cost:
+    """What a restoration takes, with the layers that show it.
 
-    ``quality`` is another one than asked for.
+    Memory counts a result that is no file, and its maps.
+
+    ``quality`` is another one than asked for, ``n_layers`` how many layers the viewer has.
     """
     source, threads = request.source, wishes.threads or count_cores()
     quality = quality or request.options["quality"]
@@ -36,7 +44,9 @@ def find_cost(request: RestoreRequest, wishes: Preferences, quality: Quality | N
     cost = estimate_cost(source.shape, source.axes, request.task, quality, method, threads)
     size = result_bytes(source)
     kept = size + (_MAP_BYTES * math.prod(source.shape) if request.task == "denoise" else 0)
-    return replace(cost, memory=cost.memory + (0 if wishes.folder_for(size) else kept))
+    layers = machine_speed.seconds_of_layer(n_layers) * max(1, len(request.members))
+    memory = cost.memory + (0 if wishes.folder_for(size) else kept)
+    return replace(cost, seconds=cost.seconds + layers, memory=memory)
 
 
 def check_memory(requests: Sequence[RestoreRequest], wishes: Preferences) -> None:

@@ -133,8 +133,9 @@ class DockDisplay:
         sources, wishes = dock.source_section.snapshots(), preferences.read_preferences()
         options = {"quality": section.quality.value, "method": section.method_name}
         requests = [RestoreRequest(section.task_name, source, options) for source in sources]
+        n_layers = len(dock.viewer.layers) + len(requests) / 2  # half way
         seconds = {
-            quality: sum(find_cost(request, wishes, quality).seconds for request in requests)
+            quality: sum(find_cost(one, wishes, quality, n_layers).seconds for one in requests)
             for quality in QUALITIES
         }
         section.show_seconds({name: duration(value) for name, value in seconds.items()})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -43,6 +44,7 @@ from napari_scsc.plugin.sections.restore_section import RestoreSection
 from napari_scsc.plugin.sections.run_section import RunSection
 from napari_scsc.plugin.sections.source_section import Sharing, SourceSection
 from napari_scsc.plugin.wording import describe_stage, say
+from napari_scsc.restore import machine_speed
 from napari_scsc.restore.methods import METHODS
 from napari_scsc.run.updates import Finished, NoiseFound, TileLearned
 
@@ -255,7 +257,8 @@ class TaskRunner(QObject):
         script = make_script([*earlier, *restore_lines(requests)])
         learned_from = parts.filters.learned_from
         restored = tuple(prepare_part(one, wishes, script, learned_from) for one in requests)
-        seconds = [find_cost(one, wishes).seconds for one in requests]
+        n_layers = len(parts.viewer.layers) + len(requests) / 2  # half way
+        seconds = [find_cost(one, wishes, None, n_layers).seconds for one in requests]
         return PreparedTask(
             Task.RESTORE,
             "Denoising" if requests[0].task == "denoise" else "Filling",
@@ -312,6 +315,12 @@ class TaskRunner(QObject):
 
     @handler
     def _job_ended(self, outcome: Outcome) -> None:
+        running = () if self._running is None else self._running.restored
+        results = [result for part in running for result in part.results]
+        shown = [result.seconds_to_show for result in results if result.seconds_to_show]
+        if shown:  # before the next promise is made
+            n_layers = len(self._parts.viewer.layers) - len(shown) / 2
+            machine_speed.correct_layer(statistics.mean(shown), n_layers)
         self.controller.job_ended(outcome.ending, outcome)
 
     # --- showing --------------------------------------------------------------------------------

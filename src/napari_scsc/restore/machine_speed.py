@@ -12,6 +12,7 @@ import json
 import statistics
 import threading
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,9 @@ from napari_scsc.restore.quality import Quality
 
 _FILE = "speed.json"
 _MACHINE = "machine"  # the entry of all jobs
+_LAYER = "result layer"  # the entry of what shows a result
+_REFERENCE_LAYER_SECONDS = 0.01  # that a viewer takes for one more layer, times those there
+_LAYERS_AHEAD = 10  # as many as the first one takes by itself
 _REFERENCE_SECONDS = 0.050  # that the short run takes on that machine
 _SHORT_RUN_SIDE, _SHORT_RUNS = 192, 3
 _NEW_SHARE = 0.6  # of the last job in what is expected of the next
@@ -56,10 +60,26 @@ def correct(job: str, reference_seconds: float, seconds: float) -> None:
     """Learn from a job that took so long, and would have taken so long there."""
     if min(reference_seconds, seconds) < _MIN_SECONDS:
         return
-    ratio = min(max(seconds / reference_seconds, _LIMITS[0]), _LIMITS[1])
+    _learn({_MACHINE: _NEW_SHARE / 2, job: _NEW_SHARE}, seconds / reference_seconds)
+
+
+def seconds_of_layer(n_layers: float = 1) -> float:
+    """What a viewer that has so many layers takes here to show one more, beside the computing."""
+    return _load().get(_LAYER, 1.0) * _REFERENCE_LAYER_SECONDS * (_LAYERS_AHEAD + n_layers)
+
+
+def correct_layer(seconds: float, n_layers: float = 1) -> None:
+    """Learn from results each of which took a viewer that had so many layers so long."""
+    reference = _REFERENCE_LAYER_SECONDS * (_LAYERS_AHEAD + n_layers)
+    _learn({_LAYER: _NEW_SHARE}, seconds / reference)
+
+
+def _learn(shares: Mapping[str, float], found: float) -> None:
+    """Mix the factor that was found into those of some names, each with a share."""
+    ratio = min(max(found, _LIMITS[0]), _LIMITS[1])
     with _lock:
         factors = dict(_load())
-        for name, share in ((_MACHINE, _NEW_SHARE / 2), (job, _NEW_SHARE)):
+        for name, share in shares.items():
             expected = factors.get(name, ratio)
             factors[name] = expected * (ratio / expected) ** share
         _save(factors)
