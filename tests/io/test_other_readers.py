@@ -181,7 +181,8 @@ def test_images_open_in_ome_zarr_py(tmp_path, labels, version):
 
 
 def test_plates_open_in_ome_zarr_py(plate, caplog):
-    caplog.set_level("WARNING", logger="ome_zarr")  # some of its lines for the log cannot be written
+    # Some of its lines cannot be formatted.
+    caplog.set_level("WARNING", logger="ome_zarr")
     io = pytest.importorskip("ome_zarr.io")
     reader = pytest.importorskip("ome_zarr.reader")
     nodes = list(reader.Reader(io.parse_url(plate[0]))())
