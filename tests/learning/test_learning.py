@@ -236,6 +236,23 @@ def test_cancelling_ends_the_thread_that_reads():
     assert not [t for t in threading.enumerate() if t.name.startswith("napari-scsc")]
 
 
+@pytest.mark.parametrize("is_file", [False, True])
+def test_image_that_changes_meanwhile_is_told(tmp_path, is_file):
+    image = noisy()
+    if is_file:
+        np.save(tmp_path / "in.npy", image)
+        image = np.load(tmp_path / "in.npy", mmap_mode="r")
+    updates = iter_learn(image, kind="image", sigma=0.1)
+    next(updates)
+    if is_file:
+        np.save(tmp_path / "other.npy", image + 1)
+        os.replace(tmp_path / "other.npy", tmp_path / "in.npy")
+    else:
+        image[50, 50] += 1
+    with pytest.raises(ValueError, match="changed while filters were learned"):
+        list(updates)
+
+
 def test_error_of_the_image_reaches_who_learns():
     class Broken(Lazy):
         reads = 0

@@ -210,6 +210,15 @@ def test_the_3d_view_of_flat_images_has_a_preview():
     assert [s.stop - s.start for s in region] == [80, 90]
 
 
+@pytest.mark.parametrize("role", ["joint", "sample"])
+def test_all_colours_are_in_the_preview_whatever_their_role(role):
+    viewer = ViewerModel()
+    source = viewer.add_image(np.zeros((60, 70, 3), np.float32), rgb=True)
+    axes = Axes("custom", ("y", "x", "c"), ("shift", "shift", role))
+    region = preview_region(layers.take_snapshot(source, axes), source, viewer)
+    assert region[2] == slice(0, 3)
+
+
 def test_preview_fills_what_the_mask_covers_in_view(qtbot, make_preview):
     viewer = ViewerModel()
     image = noisy_cells((150, 160))

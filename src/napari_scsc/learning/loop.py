@@ -67,6 +67,7 @@ def _carry_out(
     checkpoint: Checkpoint | None,
     cancellation: Cancellation,
 ) -> Updates:
+    known = plan.digests()
     try:
         bank = yield from learn_planned(plan, executor, checkpoint, cancellation)
     except ClusterFailed as error:
@@ -76,6 +77,12 @@ def _carry_out(
             if isinstance(error, ClusterOutOfMemory):
                 remedy = Remedy.CLUSTER_MEMORY
         raise RunInterrupted(text, remedy=remedy) from error
+    if plan.digests() != known:
+        rest = f", and remove {checkpoint.path}" if checkpoint else ""
+        raise UserError(
+            "an image changed while filters were learned from it: they would be of two images",
+            remedy=f"begin again when nothing writes to it any more{rest}",
+        )
     yield Finished(bank, bank=bank)
 
 

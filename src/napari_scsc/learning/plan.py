@@ -107,6 +107,10 @@ class LearnPlan:
         }
         return dict(json.loads(json.dumps(found)))
 
+    def digests(self) -> list[tuple[str, str]]:
+        """Of the images in numpy arrays: whether they are still the same at the end."""
+        return [(digest(s), file_facts(s.image)) for s in self.images if s.image.is_numpy]
+
     @property
     def _most(self) -> int | None:
         tiles = self.options.tiles

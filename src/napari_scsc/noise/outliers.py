@@ -41,10 +41,11 @@ def find_outliers(values: Array, sigma: Array | float, least: float) -> tuple[Ar
     rows, columns = values.shape[-2:]
     around = [padded[..., i : i + rows, j : j + columns] for i, j in _AROUND]
     # Only what is off from each of its nearest neighbours is looked at closely.
-    nearest = [around[i] for i in (1, 3, 4, 6)]
+    above, left, right, below = (around[i] for i in (1, 3, 4, 6))
     far = (least - max(_MAX_SPREAD, _MAX_SPREAD_SHARE * least)) * sigma
-    is_likely = values > np.maximum.reduce(nearest) + far
-    is_likely |= values < np.minimum.reduce(nearest) - far
+    highest = np.maximum(np.maximum(above, below), np.maximum(left, right))
+    lowest = np.minimum(np.minimum(above, below), np.minimum(left, right))
+    is_likely = (values > highest + far) | (values < lowest - far)
     ordered = np.sort([one[is_likely] for one in around], axis=0)
     middle = ordered[len(ordered) // 2]
     off = np.abs(values[is_likely] - middle)

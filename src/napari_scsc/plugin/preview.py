@@ -38,7 +38,8 @@ def preview_region(source: Snapshot, layer: Any, viewer: Any) -> Region:
     planes = _MAX_PLANES if len(depth) <= 1 else _MAX_PLANES_OF_SEVERAL
     region = []
     for axis, (n, role) in enumerate(zip(source.shape, source.axes.roles, strict=True)):
-        if role == "joint":
+        is_colour = axis >= layer.ndim
+        if role == "joint" or is_colour:
             region.append(slice(0, n))
             continue
         if axis in axes.in_plane:
