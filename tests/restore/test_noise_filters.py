@@ -60,8 +60,9 @@ def test_basis_without_filters_is_orthonormal_and_knows_nothing_of_them(wavy):
 )
 def test_wrong_numbers_are_refused(wavy, numbers, words):
     _, image, bank, _ = wavy
+    options = {"kind": "image", "quality": "draft", "sigma": 0.02, "bank": bank}
     with pytest.raises((UserError, TypeError), match=words):
-        denoise(image, kind="image", quality="draft", bank=bank, noise_filters=numbers)
+        denoise(image, **options, noise_filters=numbers)
 
 
 def test_numbers_need_a_bank(wavy):

@@ -50,6 +50,11 @@ class Copier(TileRestorer):
         levels = np.repeat(np.asarray(rows, np.float32), samples.n_joint)
         yield 1.0, np.multiply.outer(levels, np.ones(lengths, np.float32))
 
+    @property
+    def reads_image(self) -> bool:
+        """All of it."""
+        return True
+
     def to_image(
         self, samples: ImageSamples, index: tuple[int, ...], part: Region, work: Array
     ) -> Array:
