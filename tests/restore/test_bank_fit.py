@@ -193,3 +193,10 @@ def test_command_line_tells_whether_a_bank_fits(tmp_path, monkeypatch):
         assert {"energy_outside", "energy_to_gain", "objective_per_noise_level"} <= set(facts)
         assert "distance_of_weights" not in facts
     assert f"fit: {word}" in succeed("info", "waves.npy", "--bank", "mine.scsc").stdout
+
+
+def test_filters_of_one_pixel_have_nothing_outside():
+    bank = FilterBank(np.ones((1, 1, 1), np.float32), info={"learner": "lattice"})
+    found = bank_fit(samples.noisy_tissue((64, 64)), bank, kind="image")
+    assert all(np.isfinite(getattr(found, name)) for name in MEASURES)
+    assert found.energy_outside == found.energy_to_gain == 0

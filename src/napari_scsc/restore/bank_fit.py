@@ -286,7 +286,7 @@ class _Span:
         energies = _energies(patches, self.vectors)
         allowed = (1 + _NOISE_DOUBT) * level**2 * (n_values - len(self.vectors))
         outside = max(float(energies.mean()) - allowed, 0.0)
-        return float(min(outside / self._signal(patches, level), 1.0))
+        return self._share(outside, patches, level)
 
     def energy_to_gain(self, patches: Array, level: float) -> float:
         """How much more of it is outside than of as many filters learned from other patches.
@@ -305,7 +305,7 @@ class _Span:
             for learned, judged in (halves, halves[::-1])
         ]
         gain = float(_energies(patches, self.vectors).mean() - np.concatenate(own).mean())
-        return min(max(gain, 0.0) / self._signal(patches, level), 1.0)
+        return self._share(max(gain, 0.0), patches, level)
 
     def objective(self, patches: Array, level: float) -> float:
         """Half the energy that is left plus the price of the code, per value and level squared.
@@ -318,13 +318,17 @@ class _Span:
             lively <= _PATCH_PRICE, lively**2 / 2, _PATCH_PRICE * (lively - _PATCH_PRICE / 2)
         )
         total = outside / 2 + costs.sum(axis=1).mean()
-        return float(total / (self.vectors.shape[1] - self.n_flat))
+        return float(total / max(1, self.vectors.shape[1] - self.n_flat))
 
-    def _signal(self, patches: Array, level: float) -> float:
-        """The energy of a patch but for brightness and noise; at least what noise may hide."""
+    def _share(self, energy: float, patches: Array, level: float) -> float:
+        """That energy beside the one of a patch but for brightness and noise, at most 1.
+
+        That is at least what noise may hide, and nothing for patches of one pixel.
+        """
         noise = level**2 * (self.vectors.shape[1] - self.n_flat)
-        energy = float(_energies(patches, self.vectors[: self.n_flat]).mean())
-        return float(max(energy - noise, _NOISE_DOUBT * noise))
+        whole = float(_energies(patches, self.vectors[: self.n_flat]).mean())
+        signal = max(whole - noise, _NOISE_DOUBT * noise)
+        return float(min(energy / signal, 1.0)) if signal > 0 else 0.0
 
 
 def _energies(patches: Array, vectors: Array) -> Array:
