@@ -310,7 +310,7 @@ class TaskRunner(QObject):
     def fail(self, error: Exception | str) -> None:
         """Say what went wrong."""
         words = error if isinstance(error, str) else say(error)
-        self._parts.run.say(f"That did not work: {words}")
+        self._parts.run.say_all(f"That did not work: {words}")
         show_error(f"napari-scsc: {words}")
 
     @handler

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 import time
 from collections.abc import Callable
 
@@ -15,6 +16,7 @@ from napari_scsc.plugin.sections.form_widgets import Section, make_label, make_r
 Action = Callable[[], None]
 _TICK = 100  # ms between two steps of the bar
 _MOST_BEFORE_DONE = 0.99
+_MAX_SHOWN = 80  # characters of a message that is no error: three lines in large type
 
 
 class RunSection(Section):
@@ -63,11 +65,18 @@ class RunSection(Section):
         return self._text
 
     def say(self, text: str) -> None:
-        """Say that instead, or nothing: all of it, since the remedy comes last."""
+        """Say that instead, or nothing; what is long is read in the tooltip."""
+        self._show(text, textwrap.shorten(text, _MAX_SHOWN, placeholder=" …"))
+
+    def say_all(self, text: str) -> None:
+        """Say what went wrong, to its end: there the remedy is."""
+        self._show(text, text)
+
+    def _show(self, text: str, shown: str) -> None:
         if text != self._text:
             self._text = text
-            self._message.setText(text)
-            self._message.setToolTip(text)  # of a long path, too, which cannot wrap
+            self._message.setText(shown)
+            self._message.setToolTip(text)
         self._message.setVisible(bool(text))
 
     # --- a job ----------------------------------------------------------------------------------
