@@ -118,7 +118,7 @@ class Noise:
     @property
     def is_clean(self) -> bool:
         """Whether the data were seen well, and have none."""
-        return self.sigma == 0 and self.remarks[0] in CLEAN
+        return self.sigma == 0 and any(remark in CLEAN for remark in self.remarks[:1])
 
     @property
     def depends_on_signal(self) -> bool:
