@@ -15,6 +15,7 @@ from napari_scsc._types import Array
 from napari_scsc.errors import MissingPackageError
 from napari_scsc.io.formats.file_arrays import FileArray, check_shape, open_once, unreadable
 from napari_scsc.io.formats.hdf5_chunks import check_packed_chunks
+from napari_scsc.io.formats.hdf5_guard import check_heaps
 from napari_scsc.io.formats.opened_file import StoredArray, is_numeric
 from napari_scsc.io.formats.outside import OutsideError, may_follow, outside_error
 
@@ -98,7 +99,11 @@ def _axes_of(dataset: Any) -> Any:
     if all(labels):
         return labels
     for key in ("axes", "axis_labels"):
-        value = dataset.attrs.get(key)
+        if key not in dataset.attrs:
+            continue
+        if dataset.attrs.get_id(key).dtype.kind == "O":  # strings lie elsewhere in the file
+            check_heaps(Path(dataset.file.filename))
+        value = dataset.attrs[key]
         if isinstance(value, bytes):
             return value.decode("utf-8", "replace")
         if isinstance(value, np.ndarray):
