@@ -143,11 +143,11 @@ class WorkingValues:
             work = find_outliers(work, self.sigma, self._outlier_limit or SET_ASIDE)[1]
         return self._whitening.whiten(work, self.sigma) if self._whitening else work
 
-    def keep_outliers(self, result: Array, work: Array) -> Array:
-        """Working values of a result, with outliers that ``whiten`` set aside as they were."""
+    def kept_outliers(self, work: Array) -> Array:
+        """Where working values are outliers that ``whiten`` sets aside, and that are to stay."""
         if self._outlier_limit or not self._has_outliers(work):
-            return result
-        return np.where(find_outliers(work, self.sigma, SET_ASIDE)[0], work, result)
+            return np.zeros(work.shape, bool)
+        return find_outliers(work, self.sigma, SET_ASIDE)[0]
 
     def _has_outliers(self, work: Array) -> bool:
         """Whether single pixels can stand out of noise."""

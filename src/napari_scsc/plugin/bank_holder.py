@@ -72,9 +72,8 @@ class BankHolder(QObject):
 
     def lines(self, viewer_layers: Any) -> list[str]:
         """The lines of a script that make them, with the layers as they are called by now."""
-        names_now = {str(layer.unique_id): layer.name for layer in viewer_layers}
         ids = {name: layer_id for layer_id, name in self._names.items()}
-        return [with_present_names(line, ids, names_now) for line in self._lines]
+        return [with_present_names(line, ids, viewer_layers) for line in self._lines]
 
     def take_from(self, layer: Any) -> None:
         """Take the bank that a layer shows, such as one dropped on the viewer, if it shows one."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import psutil
 
@@ -47,6 +48,11 @@ def find_cost(
     layers = machine_speed.seconds_of_layer(n_layers) * max(1, len(request.members))
     memory = cost.memory + (0 if wishes.folder_for(size) else kept)
     return replace(cost, seconds=cost.seconds + layers, memory=memory)
+
+
+def layers_half_way(viewer: Any, requests: Sequence[RestoreRequest]) -> float:
+    """How many layers the viewer has when half of the results are shown."""
+    return float(len(viewer.layers) + len(requests) / 2)
 
 
 def check_memory(requests: Sequence[RestoreRequest], wishes: Preferences) -> None:

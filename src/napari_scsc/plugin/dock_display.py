@@ -10,7 +10,7 @@ from qtpy.QtGui import QColor
 from napari_scsc.noise.model import Noise
 from napari_scsc.plugin import preferences
 from napari_scsc.plugin.controller import Event, State
-from napari_scsc.plugin.cost import duration, find_cost, in_bytes
+from napari_scsc.plugin.cost import duration, find_cost, in_bytes, layers_half_way
 from napari_scsc.plugin.handlers import handler
 from napari_scsc.plugin.jobs import Background
 from napari_scsc.plugin.requests import RestoreRequest
@@ -133,7 +133,7 @@ class DockDisplay:
         sources, wishes = dock.source_section.snapshots(), preferences.read_preferences()
         options = {"quality": section.quality.value, "method": section.method_name}
         requests = [RestoreRequest(section.task_name, source, options) for source in sources]
-        n_layers = len(dock.viewer.layers) + len(requests) / 2  # half way
+        n_layers = layers_half_way(dock.viewer, requests)
         seconds = {
             quality: sum(find_cost(one, wishes, quality, n_layers).seconds for one in requests)
             for quality in QUALITIES

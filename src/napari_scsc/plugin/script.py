@@ -117,8 +117,7 @@ class WrittenScript:
 
     def by_present_names(self, viewer_layers: Iterable[Any]) -> str:
         """The script with layers as they are called by now."""
-        names_now = {str(layer.unique_id): layer.name for layer in viewer_layers}
-        return with_present_names(self.text, self.ids, names_now)
+        return with_present_names(self.text, self.ids, viewer_layers)
 
     def from_files(self, viewer_layers: Iterable[Any], sources: Iterable[Snapshot]) -> str:
         """The same, with layers that came from files read from there."""
@@ -126,11 +125,9 @@ class WrittenScript:
         return read.by_present_names(viewer_layers)
 
 
-def with_present_names(script: str, ids: Mapping[str, str], names_now: Mapping[str, str]) -> str:
-    """The script with layers as they are called by now.
-
-    ``ids`` are those of the layers that it names, ``names_now`` the present names by id.
-    """
+def with_present_names(script: str, ids: Mapping[str, str], viewer_layers: Iterable[Any]) -> str:
+    """The script with layers as they are called by now; ``ids`` are those that it names."""
+    names_now = {str(layer.unique_id): layer.name for layer in viewer_layers}
 
     def rename(found: re.Match[str]) -> str:
         old = str(ast.literal_eval(found[1]))

@@ -18,7 +18,7 @@ from napari_scsc.groups import compiling
 from napari_scsc.plugin import preferences
 from napari_scsc.plugin.bank_holder import BankHolder
 from napari_scsc.plugin.controller import Controller, Ending, Request, Task
-from napari_scsc.plugin.cost import check_memory, find_cost
+from napari_scsc.plugin.cost import check_memory, find_cost, layers_half_way
 from napari_scsc.plugin.handlers import handler
 from napari_scsc.plugin.jobs import CurrentJob, Outcome, Report
 from napari_scsc.plugin.layers import Snapshot, keep_values
@@ -226,9 +226,8 @@ class TaskRunner(QObject):
         pairs = [(layer, parts.source.snapshot(layer)) for layer in parts.source.ticked()]
         if len(pairs) == 1 or parts.source.sharing is not Sharing.CHANNELS:
             return [self.restore_request(layer, source) for layer, source in pairs]
-        pairs.sort(
-            key=lambda pair: pair[1].channel.number if pair[1].channel else 0
-        )  # as in a file
+        # In the order of the file, where they come from one.
+        pairs.sort(key=lambda pair: pair[1].channel.number if pair[1].channel else 0)
         members = tuple(source for _, source in pairs)
         joined = replace(
             self.restore_request(pairs[0][0], members[0]), source=join_sources(members)
@@ -257,7 +256,7 @@ class TaskRunner(QObject):
         script = make_script([*earlier, *restore_lines(requests)])
         learned_from = parts.filters.learned_from
         restored = tuple(prepare_part(one, wishes, script, learned_from) for one in requests)
-        n_layers = len(parts.viewer.layers) + len(requests) / 2  # half way
+        n_layers = layers_half_way(parts.viewer, requests)
         seconds = [find_cost(one, wishes, None, n_layers).seconds for one in requests]
         return PreparedTask(
             Task.RESTORE,

@@ -166,7 +166,7 @@ class TileDenoiser(TileRestorer):
         cancellation: Cancellation,
     ) -> Iterator[tuple[float, Array]]:
         """The same of working values (C, *part), none of which is missing."""
-        white = working.whiten(work)
+        white, kept = working.whiten(work), working.kept_outliers(work)
         scenes = self.scenes or ((tuple(range(len(white))), self.basis),)
         passes = [
             GroupDenoiser(basis, self.passes, executor, cancellation).estimates(
@@ -183,7 +183,7 @@ class TileDenoiser(TileRestorer):
             maps = [self._map(n, pairs, working) for n in self.maps] if is_last else []
             yield (
                 number / self.passes.n_passes,
-                np.concatenate([working.keep_outliers(working.colour(values), work), *maps]),
+                np.concatenate([np.where(kept, work, working.colour(values)), *maps]),
             )
 
     def _map(

@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 
+from napari_scsc._types import Region
 from napari_scsc.cancellation import Cancellation, Cancelled
 from napari_scsc.data.fingerprint import digest_tile, image_changed
 from napari_scsc.data.foreign_arrays import in_task
@@ -264,19 +265,23 @@ def _going_on(run: BlockRun) -> Iterator[None]:
 
 def _check_image(run: BlockRun, cancellation: Cancellation) -> None:
     """Refuse an image that is no longer what was read for what is finished."""
-    samples, records = run.samples.without_cache(), BlockRecords(run)
+    samples = run.samples.without_cache()
+    for index, region, digests in _what_was_read(run):
+        cancellation.check()
+        if digests != {digest_tile(samples, index, region)}:
+            raise image_changed(run.folder)
+
+
+def _what_was_read(run: BlockRun) -> Iterator[tuple[tuple[int, ...], Region, set[str]]]:
+    """Places of the image that blocks, and chunks with values of the image, have; their digests."""
+    records = BlockRecords(run)
     for number, digests in sorted(records.digests("reads").items()):
-        cancellation.check()
         block = run.grid.block(number)
-        if digests != {digest_tile(samples, block.index, block.tile.region)}:
-            raise image_changed(run.folder)
-    if not run.restorer.reads_image:
-        return
-    for number, digests in sorted(records.digests("done").items()):
-        cancellation.check()
-        chunk = run.grid.chunk_at(number)
-        if digests != {digest_tile(samples, chunk.index, chunk.part)}:
-            raise image_changed(run.folder)
+        yield block.index, block.tile.region, digests
+    if run.restorer.reads_image:
+        for number, digests in sorted(records.digests("done").items()):
+            chunk = run.grid.chunk_at(number)
+            yield chunk.index, chunk.part, digests
 
 
 def _remove_path(path: Path) -> None:
