@@ -368,6 +368,7 @@ class Monkey:
             self.remove(layer)
         self.viewer.dims.ndisplay = 2
         self.viewer.grid.enabled = False
+        self.forget_grids()
         self.open_dock()
         notification_manager.records.clear()
         for widget in QApplication.topLevelWidgets() + QApplication.allWidgets():
@@ -391,6 +392,13 @@ class Monkey:
         self.kinds = Counter(f"{type(w).__module__}.{type(w).__name__}" for w in every)
         self.samples.append((self.number, round(resident(), 1), len(threads), widgets))
         print(self.samples[-1], file=sys.stderr, flush=True)
+
+    def forget_grids(self):
+        """napari keeps each grid of views that it has replaced: some megabytes in each grid mode."""
+        canvas = self.window._qt_viewer.canvas
+        for widget in list(canvas.central_widget._widgets):
+            if type(widget) is type(canvas.grid) and widget is not canvas.grid:
+                canvas.central_widget.remove_widget(widget)
 
     def open_dock(self):
         _, self.dock = self.window.add_plugin_dock_widget("napari-scsc")

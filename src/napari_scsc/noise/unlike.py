@@ -175,10 +175,19 @@ def _find_frame_levels(source: ImageSamples, index: tuple[int, ...], pooled: Noi
         spread, chance = rough[members].std() / rough[members].mean(), math.prod(n_pixels) ** -0.5
         follows = len(members) > 1 and spread > _MIN_DRIFT * chance
         levels[members] = level * (rough[members] / rough[members].mean() if follows else 1.0)
-    known = [part for part in own if part.sure or set(part.remarks) <= _KNOWN_LEVEL]
-    if not joint.differ(known, pooled) or not (levels > 0).all():
+    if not joint.differ(_with_known_level(own), pooled) or not (levels > 0).all():
         return None
     return np.asarray(np.interp(np.arange(source.shift[0]), frames, levels))
+
+
+def _with_known_level(own: Sequence[Noise]) -> list[Noise]:
+    """Those noises whose level is known, and those that are certainly less than one of them.
+
+    Where structure hides the noise, its level is taken for more than it is, and hardly for less.
+    """
+    known = [part for part in own if part.sure or set(part.remarks) <= _KNOWN_LEVEL]
+    most = max((part.sigma for part in known), default=0.0)
+    return [part for part in own if part in known or part.sigma < most]
 
 
 def _places_of_sample(source: ImageSamples, index: tuple[int, ...]) -> list[Place]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -105,7 +107,8 @@ class MapSwitches(Section):
 
         def subtract() -> Array:
             before, after = (wrap_image(x).whole() for x in (data, result))
-            return np.asarray(before.astype(np.float32) - after.astype(np.float32))
+            found = np.empty(before.shape, np.float32)
+            return np.subtract(before, after, out=found, dtype=np.float64, casting="same_kind")
 
         self._subtracting.run(subtract, lambda found: self._add(restored, name, found, visible))
 
@@ -115,21 +118,26 @@ class MapSwitches(Section):
         arguments["visible"] = visible
         if name == "residual":
             if not source.looks["rgb"]:
-                spread = float(np.nanstd(values)) or 1.0
-                arguments |= {"contrast_limits": (-3 * spread, 3 * spread), "colormap": "gray"}
+                most = 3 * _of_finite(values, np.std)
+                arguments |= {"contrast_limits": (-most, most), "colormap": "gray"}
         else:
             if source.looks["rgb"]:  # one figure for all colours: it is no colour
                 values = np.sqrt(np.mean(np.square(values), axis=-1))
-            most = float(np.nanpercentile(values, 99.8)) or 1.0
             arguments |= {
                 "rgb": False,
-                "contrast_limits": (0.0, most),
+                "contrast_limits": (0.0, _of_finite(values, partial(np.percentile, q=99.8))),
                 "colormap": _COLOURS[name],
             }
         made = self._viewer.add_image(values, **arguments)
         if restored is self._shown:
             self._made[name] = made
         self.follow_layers()
+
+
+def _of_finite(values: Array, measure: Callable[[Array], Any]) -> float:
+    """A measure of the values that are finite, for limits of contrast: 1 where it would be 0."""
+    finite = np.asarray(values[np.isfinite(values)], np.float64)
+    return (float(measure(finite)) if finite.size else 0.0) or 1.0
 
 
 def _map_fit(restored: ResultLayer) -> Array:
