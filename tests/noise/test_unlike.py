@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from shared_noise import white
 
-from napari_scsc import UserError, denoise, estimate_noise, inpaint, samples
+from napari_scsc import UserError, denoise, estimate_noise, inpaint, iter_denoise, samples
 from napari_scsc.cli.info import noise_facts
 from napari_scsc.noise.model import Noise
 from napari_scsc.noise.rough_levels import classes_of, rough_level
@@ -40,6 +40,43 @@ def test_frames_of_a_video_have_noise_of_their_own():
     for part in (np.s_[:8], np.s_[8:]):
         alone = denoise(noisy[part], kind="video", quality="fast")
         assert error(clean[part], result[part]) < 1.1 * error(clean[part], alone)
+
+
+@pytest.mark.parametrize("noisy_ones", [np.s_[1::2], np.s_[3::8]], ids=["in turn", "a few"])
+def test_noisy_frames_among_others_are_restored_as_they_would_be_alone(noisy_ones):
+    levels = np.full(16, 0.05)
+    levels[noisy_ones] = 0.5
+    clean, noisy = noisy_video(levels)
+    result = denoise(noisy, kind="video", quality="fast")
+    for part in (levels < 0.1, levels > 0.1):
+        alone = denoise(noisy[part], kind="video", quality="fast")
+        assert error(clean[part], result[part]) < 1.1 * error(clean[part], alone)
+
+
+def test_a_noisy_frame_has_an_error_and_a_support_of_its_own(tmp_path):
+    levels = np.full(9, 0.05)
+    levels[4] = 0.5
+    _, noisy = noisy_video(levels)
+    *_, whole = iter_denoise(noisy, kind="video", quality="draft", error=True)
+    out = tmp_path / "out.zarr"
+    *_, written = iter_denoise(noisy, kind="video", quality="draft", error=True, out=out)
+    np.testing.assert_array_equal(np.asarray(written.result), whole.result)
+    np.testing.assert_array_equal(np.asarray(written.error), whole.error)
+    assert np.isfinite(whole.error).all()
+    assert (whole.support >= 1).all()
+    others = np.delete(whole.error, 4, axis=0)
+    assert np.median(whole.error[4]) > 2 * np.median(others)
+
+
+def test_frames_that_hide_their_noise_do_not_hide_that_of_others():
+    _, noisy = noisy_video(np.repeat([0.0, 0.5], 8))
+    rng = np.random.default_rng(3)
+    noisy[:8] += rng.choice([-0.1, 0.1], (1, *noisy.shape[1:])).repeat(8, axis=0)
+    quiet = estimate_noise(noisy[:8], kind="video")
+    assert not quiet.sure
+    found = estimate_noise(noisy, kind="video")
+    assert found.frame_levels[8:] == pytest.approx([0.5] * 8, rel=0.1)
+    assert max(found.frame_levels[:8]) < 0.2
 
 
 def test_frames_with_the_same_noise_share_one_level():

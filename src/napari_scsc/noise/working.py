@@ -20,6 +20,7 @@ from napari_scsc.noise.whitening import Whitening
 
 _MIN_RELATIVE_SIGMA = 1e-8  # of the range of values: what single precision can still tell
 _MAX_WORKING_SIGMA = 1e3  # more leaves nothing to restore, and single precision would not hold it
+_MAX_LEVEL_STEP = 3.0  # from one frame to the next noisier one that help each other
 
 
 def check_sigma(sigma: float | None, source: ImageSamples) -> None:
@@ -127,6 +128,17 @@ class WorkingValues:
         return np.where((stays | self._is_clean) & ~missing, source, values)
 
     @property
+    def frame_classes(self) -> tuple[Array, ...]:
+        """Numbers of the frames that help each other; empty if all do."""
+        return self._frames.classes() if self._frames else ()
+
+    @property
+    def may_have_frame_classes(self) -> bool:
+        """Whether the frames of some part may not all help each other."""
+        own = self._frames is not None and self._frames.may_have_classes
+        return own or any(part.may_have_frame_classes for part in self._of_samples)
+
+    @property
     def keeps_values(self) -> bool:
         """Whether ``put_back`` has anything to put back."""
         of_all = self._is_clean or self._clean_joint or self._limits
@@ -184,7 +196,8 @@ def _of_samples(source: ImageSamples, noise: Noise) -> tuple[WorkingValues, ...]
 class _FrameLevels:
     """Levels of the noise of frames, which are made alike around the middle of the values.
 
-    Noise of one level makes what is sure of a frame weigh more than what is not.
+    Noise of one level makes what is sure of a frame weigh more than what is not. Beside frames with
+    far less noise, what a frame shows is so faint that no group keeps it: these are no help.
     """
 
     def __init__(self, levels: Array, centre: float) -> None:
@@ -193,6 +206,18 @@ class _FrameLevels:
     def within(self, part: slice) -> _FrameLevels:
         """Those of a part of the frames."""
         return _FrameLevels(self._levels[part], float(self._centre))
+
+    @property
+    def may_have_classes(self) -> bool:
+        """Whether there are classes in these frames, or in a part of them."""
+        return bool(self._levels.max() > _MAX_LEVEL_STEP * self._levels.min())
+
+    def classes(self) -> tuple[Array, ...]:
+        """Numbers of the frames of each class of about one level; empty for one class."""
+        order = np.argsort(self._levels, kind="stable")
+        steps = self._levels[order[1:]] / self._levels[order[:-1]]
+        classes = np.split(order, np.flatnonzero(steps > _MAX_LEVEL_STEP) + 1)
+        return tuple(map(np.sort, classes)) if len(classes) > 1 else ()
 
     def divide(self, work: Array) -> Array:
         """Working values (C, t, y, x) whose frames have noise of one level."""

@@ -16,6 +16,7 @@ from napari_scsc.errors import Remedy, UserError
 from napari_scsc.groups.denoiser import GroupDenoiser, GroupEstimate
 from napari_scsc.groups.passes import Passes
 from napari_scsc.groups.single_patches import denoise_patches
+from napari_scsc.learning.models import patch_shape
 from napari_scsc.model.bank import FilterBank
 from napari_scsc.model.basis import Basis
 from napari_scsc.model.general_banks import general_bank_for
@@ -58,7 +59,24 @@ def prepare(restoration: Restoration) -> Generator[RestoreUpdate, None, TileDeno
         restorer = replace(restorer, basis=restorer.basis.without(noise))
     if scenes:
         restorer = replace(restorer, scenes=scenes.bases(restorer.bank))
+    if restoration.working.may_have_frame_classes:
+        stills = yield from _prepare_stills(restoration, restorer)
+        if scenes:
+            stills = replace(stills, scenes=scenes.bases(stills.bank))
+        restorer = replace(restorer, stills=stills)
     return replace(restorer, bank=bank, maps=restoration.maps)
+
+
+def _prepare_stills(
+    restoration: Restoration, restorer: TileDenoiser
+) -> Generator[RestoreUpdate, None, TileDenoiser]:
+    """Filters of one frame each, for frames that have few of their kind."""
+    samples, options = restoration.samples, restoration.options
+    shape = (1, *patch_shape(samples.shift[1:], restorer.basis.n_flat, noisy=False))
+    bank = yield from restoration.find_second_bank(lambda: restoration.learn_bank(None, shape))
+    return TileDenoiser.of(
+        bank, samples, restorer.working, restorer.sigma, options.quality, options.tile_memory
+    )
 
 
 def _noise_filters(bank: FilterBank, numbers: Sequence[int]) -> Array:
@@ -111,9 +129,31 @@ def _read(
     return work
 
 
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """Joint values and frames of a tile that are denoised together.
+
+    Attributes
+    ----------
+    place : tuple of ndarray
+        Their numbers, as an index into a tile (C, *shift).
+    basis : Basis
+        What their patches are expressed in.
+    estimates : iterator of GroupEstimate
+        Of their mixtures, after each pass.
+    """
+
+    place: tuple[Array, ...]
+    basis: Basis
+    estimates: Iterator[GroupEstimate]
+
+
 @dataclass(frozen=True)
 class TileDenoiser(TileRestorer):
-    """Groups of similar patches."""
+    """Groups of similar patches.
+
+    ``stills`` is for frames that have fewer of their kind than a patch is deep.
+    """
 
     working: WorkingValues
     size: tuple[int, ...]
@@ -125,6 +165,7 @@ class TileDenoiser(TileRestorer):
     sigma: float
     maps: tuple[MapName, ...] = ()
     scenes: SceneBases = ()
+    stills: TileDenoiser | None = None
 
     @classmethod
     def of(
@@ -167,35 +208,52 @@ class TileDenoiser(TileRestorer):
     ) -> Iterator[tuple[float, Array]]:
         """The same of working values (C, *part), none of which is missing."""
         white, kept = working.whiten(work), working.kept_outliers(work)
-        scenes = self.scenes or ((tuple(range(len(white))), self.basis),)
-        passes = [
-            GroupDenoiser(basis, self.passes, executor, cancellation).estimates(
-                basis.project(white[list(chosen)]), self.sigma
-            )
-            for chosen, basis in scenes
+        pieces = [
+            piece
+            for frames in working.frame_classes or (np.arange(white.shape[1]),)
+            for piece in self._for_frames(frames)._pieces(white, frames, executor, cancellation)
         ]
-        for number, estimates in enumerate(zip(*passes, strict=True), 1):
-            pairs = list(zip(estimates, scenes, strict=True))
-            values = np.empty_like(white)
-            for estimate, (chosen, basis) in pairs:
-                values[list(chosen)] = basis.back(estimate.values)
+        for number, estimates in enumerate(zip(*(p.estimates for p in pieces), strict=True), 1):
+            pairs = list(zip(pieces, estimates, strict=True))
+            values = _put_together([(p, p.basis.back(e.values)) for p, e in pairs], white.shape)
             is_last = number == self.passes.n_passes
-            maps = [self._map(n, pairs, working) for n in self.maps] if is_last else []
+            maps = [_map(n, pairs, white.shape, working) for n in self.maps] if is_last else []
             yield (
                 number / self.passes.n_passes,
                 np.concatenate([np.where(kept, work, working.colour(values)), *maps]),
             )
 
-    def _map(
-        self,
-        name: MapName,
-        pairs: list[tuple[GroupEstimate, tuple[tuple[int, ...], Basis]]],
-        working: WorkingValues,
-    ) -> Array:
-        """A map of all joint values, of the estimates of each scene."""
-        shape = pairs[0][0].support.shape
-        found = np.empty((sum(len(chosen) for _, (chosen, _) in pairs), *shape), np.float32)
-        for estimate, (chosen, basis) in pairs:
-            is_error = name == "error"
-            found[list(chosen)] = basis.error_back(estimate.error) if is_error else estimate.support
-        return working.colour_error(found) if name == "error" else found
+    def _for_frames(self, frames: Array) -> TileDenoiser:
+        """The one for these frames, which may be fewer than a patch needs."""
+        is_few = len(frames) < self.basis.patch[0]
+        return self.stills if is_few and self.stills is not None else self
+
+    def _pieces(
+        self, white: Array, frames: Array, executor: Executor | None, cancellation: Cancellation
+    ) -> Iterator[_Piece]:
+        """The estimates of each scene in these frames."""
+        for chosen, basis in self.scenes or ((tuple(range(len(white))), self.basis),):
+            place = np.ix_(chosen, frames)
+            denoiser = GroupDenoiser(basis, self.passes, executor, cancellation)
+            yield _Piece(place, basis, denoiser.estimates(basis.project(white[place]), self.sigma))
+
+
+def _put_together(parts: Sequence[tuple[_Piece, Array]], shape: tuple[int, ...]) -> Array:
+    """What there is of each piece, in its place of a tile of that shape."""
+    whole = np.empty(shape, np.float32)
+    for piece, part in parts:
+        whole[piece.place] = part
+    return whole
+
+
+def _map(
+    name: MapName,
+    pairs: Sequence[tuple[_Piece, GroupEstimate]],
+    shape: tuple[int, ...],
+    working: WorkingValues,
+) -> Array:
+    """A map of a tile of that shape, of the estimates of each piece."""
+    if name == "support":
+        return _put_together([(piece, estimate.support) for piece, estimate in pairs], shape)
+    errors = [(piece, piece.basis.error_back(estimate.error)) for piece, estimate in pairs]
+    return working.colour_error(_put_together(errors, shape))
