@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import zlib
+from pathlib import Path
 
 import h5py
 import numcodecs
@@ -170,6 +171,12 @@ def test_a_tile_of_tiff_that_unpacks_to_gigabytes_is_refused(tmp_path):
 
 
 # Declared sizes
+
+
+def test_a_tile_of_tiff_far_larger_than_its_page_is_refused():
+    path = Path(__file__).parents[1] / "faults" / "corpus" / "tile.tif"
+    with pytest.raises(FileFormatError, match="one of its tiles has 287310336 bytes"):
+        open_file(path)
 
 
 def test_tiny_chunks_in_a_huge_array_are_told_at_once(tmp_path):

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _DEFLATE = (8, 32946, 50013)  # as the tag of the compression has it
 _MAX_PLANES = 1 << 24
+_HARMLESS_TILE_BYTES, _MAX_TILES_PER_PAGE = 32 << 20, 4  # a tile is padded beyond its page
 _KEPT_BYTES = 16 << 20  # from which on the last decoded chunk is kept
 
 
@@ -98,6 +99,8 @@ def limit_decoder(page: Any) -> None:
     shape = page.chunks if page.is_tiled else (page.rowsperstrip, *page.shape[1:])
     declared = math.prod(map(int, shape)) * page.dtype.itemsize
     check_memory(declared, "a strip or tile")
+    if declared > max(_HARMLESS_TILE_BYTES, _MAX_TILES_PER_PAGE * page.nbytes):
+        raise ValueError(f"one of its tiles has {declared} bytes, its pages {page.nbytes}")
     if page.compression not in _DEFLATE:
         return
     decode, limit = page.decode, 2 * declared + HARMLESS_BYTES
