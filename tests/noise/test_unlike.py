@@ -6,6 +6,7 @@ import json
 
 import numpy as np
 import pytest
+import zarr
 from shared_noise import white
 
 from napari_scsc import UserError, denoise, estimate_noise, inpaint, iter_denoise, samples
@@ -77,6 +78,19 @@ def test_frames_that_hide_their_noise_do_not_hide_that_of_others():
     found = estimate_noise(noisy, kind="video")
     assert found.frame_levels[8:] == pytest.approx([0.5] * 8, rel=0.1)
     assert max(found.frame_levels[:8]) < 0.2
+
+
+def test_frames_on_disk_between_unlike_ones_are_looked_at(tmp_path):
+    levels = np.full(200, 0.05)
+    levels[[0, 66, 130, 131, 199]] = 0.5
+    noisy = np.tile(noisy_video(np.full(1, 1e-6))[0], (200, 1, 1))
+    noisy = noisy + np.float32(levels)[:, None, None] * white(noisy.shape)
+    image = zarr.create_array(str(tmp_path / "in.zarr"), data=noisy, chunks=(8, 64, 64))
+    looked_at = set(np.linspace(0, 199, 64).astype(int))
+    assert {0, 66, 199} < looked_at  # what is between these and their neighbours is not
+    found = np.array(estimate_noise(image, kind="video").frame_levels)
+    known = np.isin(np.arange(200), [0, 66, 199]) | (levels < 0.1)
+    np.testing.assert_allclose(found[known], levels[known], rtol=0.15)
 
 
 def test_frames_with_the_same_noise_share_one_level():

@@ -394,7 +394,7 @@ class Monkey:
         print(self.samples[-1], file=sys.stderr, flush=True)
 
     def forget_grids(self):
-        """napari keeps each grid of views that it has replaced: some megabytes in each grid mode."""
+        """Let go of the grids that napari has replaced, and keeps: a megabyte or more each."""
         canvas = self.window._qt_viewer.canvas
         for widget in list(canvas.central_widget._widgets):
             if type(widget) is type(canvas.grid) and widget is not canvas.grid:

@@ -58,6 +58,33 @@ def test_switches_show_and_remove_what_the_run_kept(make_dock, qtbot, monkeypatc
     assert not errors_raised()
 
 
+def test_residual_of_values_of_any_size_is_shown(make_dock):
+    image = 1e30 * noisy_cells()
+    viewer, dock = make_dock(image.astype(np.float32), name="cells", show=True)
+    dock.quality = "draft"
+    dock.denoise()
+    finish(dock)
+    dock.compare_section.maps.switches["residual"].click()
+    finish(dock)
+    low, high = viewer.layers["cells · residual"].contrast_limits
+    assert np.isfinite([low, high]).all()
+    assert -low == high > 0
+    assert not errors_raised()
+
+
+def test_residual_of_large_integers_is_what_was_taken_away(make_light_dock):
+    rng = np.random.default_rng(0)
+    image = (1 << 30) + rng.integers(0, 200, (48, 48), np.int32)
+    viewer, dock = make_light_dock(image, name="cells")
+    dock.quality, dock.sigma = "draft", 50.0
+    dock.denoise()
+    finish(dock)
+    dock.compare_section.maps.switches["residual"].click()
+    finish(dock)
+    taken = image.astype(np.int64) - dock.result.data
+    np.testing.assert_array_equal(viewer.layers["cells · residual"].data, taken)
+
+
 def test_switch_goes_off_when_its_layer_is_removed_and_with_a_new_result(make_light_dock):
     viewer, dock = make_light_dock(noisy_cells(), name="cells")
     dock.quality = "fast"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -142,8 +142,6 @@ def _find_frame_levels(source: ImageSamples, index: tuple[int, ...], pooled: Noi
 
     All are looked at roughly, and the noise of each class of like ones is estimated.
     """
-    count = min(source.shift[0], _max_rough(source))
-    frames = [(2 * i + 1) * source.shift[0] // (2 * count) for i in range(count)]
     n_pixels = [min(n, _FRAME_SIDE) for n in source.shift[1:]]
     pairs = zip(source.shift[1:], n_pixels, strict=True)
     centres = [slice((n - m) // 2, (n - m) // 2 + m) for n, m in pairs]
@@ -152,15 +150,18 @@ def _find_frame_levels(source: ImageSamples, index: tuple[int, ...], pooled: Noi
         part = (slice(frame, frame + 1), *centres)
         return source.read(index, part), ~source.missing(index, part)
 
-    rough = np.array([[rough_level(v, k) for v, k in zip(*read(f), strict=True)] for f in frames])
+    def look_at(frame: int) -> list[float]:
+        return [rough_level(v, k) for v, k in zip(*read(frame), strict=True)]
+
+    frames, rough = _look_at_frames(source.shift[0], _max_rough(source), look_at)
     middle = np.median(rough, axis=0)
     if not (np.isfinite(rough).all() and (middle > 0).any()):
         return None
-    rough = (rough[:, middle > 0] / middle[middle > 0]).mean(axis=1)
+    rough = _relative_to(middle, rough)
     if rough.max() < _MIN_UNLIKE_RATIO * rough.min():
         return None
     numbers = classes_of(rough)
-    levels, own = np.empty(count), []
+    levels, own = np.empty(len(frames)), []
     for number in np.unique(numbers):
         members = np.flatnonzero(numbers == number)
         chosen = members[:: -(-len(members) // _FRAMES_PER_CLASS)]
@@ -178,6 +179,36 @@ def _find_frame_levels(source: ImageSamples, index: tuple[int, ...], pooled: Noi
     if not joint.differ(_with_known_level(own), pooled) or not (levels > 0).all():
         return None
     return np.asarray(np.interp(np.arange(source.shift[0]), frames, levels))
+
+
+def _look_at_frames(
+    n_frames: int, most: int, look_at: Callable[[int], list[float]]
+) -> tuple[list[int], Array]:
+    """Some of the frames, and what was seen of each (frames, C).
+
+    All between two that are unlike are among them, as far as there are not too many.
+    """
+    chosen = np.unique(np.linspace(0, n_frames - 1, min(n_frames, most)).astype(int)).tolist()
+    seen: dict[int, list[float]] = {}
+    while len(seen) < _MAX_ROUGH and chosen:
+        seen |= {frame: look_at(frame) for frame in chosen}
+        frames = sorted(seen)
+        rough = np.array([seen[frame] for frame in frames])
+        relative = _relative_to(np.median(rough, axis=0), rough)
+        steps = itertools.pairwise(zip(frames, relative, strict=True))
+        chosen = [
+            (a + b) // 2
+            for (a, before), (b, after) in steps
+            if b - a > 1 and max(before, after) > _MIN_UNLIKE_RATIO * min(before, after)
+        ]
+    return frames, rough
+
+
+def _relative_to(middle: Array, rough: Array) -> Array:
+    """Levels (frames,) of all joint values together, beside those of a frame in the middle."""
+    if not (middle > 0).any():
+        return np.ones(len(rough))
+    return np.asarray((rough[:, middle > 0] / middle[middle > 0]).mean(axis=1))
 
 
 def _with_known_level(own: Sequence[Noise]) -> list[Noise]:

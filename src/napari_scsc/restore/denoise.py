@@ -233,7 +233,7 @@ class TileDenoiser(TileRestorer):
     ) -> Iterator[_Piece]:
         """The estimates of each scene in these frames."""
         for chosen, basis in self.scenes or ((tuple(range(len(white))), self.basis),):
-            place = np.ix_(chosen, frames)
+            place = np.ix_(np.array(chosen), frames)
             denoiser = GroupDenoiser(basis, self.passes, executor, cancellation)
             yield _Piece(place, basis, denoiser.estimates(basis.project(white[place]), self.sigma))
 
