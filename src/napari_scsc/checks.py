@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,6 +14,12 @@ from napari_scsc._types import Array
 from napari_scsc.errors import UserError, UserTypeError
 
 _MAX_DRAWN_SEED = 1 << 32  # of as many digits as people can compare
+
+
+def check_file_name(path: str | os.PathLike[str], argument: str | None = None) -> None:
+    """Refuse a name that no file can have, which the system does not say in words for users."""
+    if "\0" in os.fspath(path):
+        raise UserError(f"has a zero byte in its name: {os.fspath(path)!r}", argument=argument)
 
 
 def check_int(argument: str, value: Any, least: int, most: int | None = None) -> int:

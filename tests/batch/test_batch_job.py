@@ -146,6 +146,12 @@ def test_what_is_wrong_for_all_fails_at_the_call(folder):
         make_request(inputs, on_failure="perhaps")
 
 
+@pytest.mark.parametrize("out", ["a\0b/", "/dev/null/new/"])
+def test_folder_that_cannot_be_made_is_told(folder, out):
+    with pytest.raises(UserError, match="nothing can be written to this folder"):
+        list(iter_batch(make_request(make_files(1), out=out)))
+
+
 def test_cancelled_batch_goes_on_with_what_is_there(folder):
     inputs, cancellation = make_files(3), Cancellation()
     updates = iter_batch(make_request(inputs), cancellation)

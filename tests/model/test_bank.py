@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from napari_scsc import SCSC, FileFormatError, FilterBank
+from napari_scsc import SCSC, FileFormatError, FilterBank, UserError
 from napari_scsc.model import container
 
 
@@ -314,6 +314,12 @@ def test_file_has_the_usual_permissions(bank, tmp_path):
     path.chmod(0o640)
     bank.save(path, overwrite=True)
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
+
+
+def test_name_that_no_file_can_have_is_refused(bank):
+    for attempt in (bank.save, FilterBank.load):
+        with pytest.raises(UserError, match="zero byte"):
+            attempt("a\0b.scsc")
 
 
 def test_bank_is_not_written_over_a_file_unless_that_is_said(bank, tmp_path):

@@ -128,6 +128,43 @@ def test_cycles_leave_no_threads_widgets_or_callbacks(
     assert not errors_raised()
 
 
+def use_all_of(dock, viewer, qtbot):
+    """Return weak references to the layers and the arrays there are in the end."""
+    viewer.add_image(noisy_cells(), name="mine")
+    dock.quality = "draft"
+    dock.denoise()
+    finish(dock)
+    for name in ("residual", "error"):
+        dock.compare_section.maps.switches[name].click()
+        finish(dock)
+    dock.explain((5, 5))
+    qtbot.waitUntil(lambda: not dock.explainer.running, timeout=9000)
+    dock.preview = True
+    qtbot.wait(400)
+    dock.preview = False
+    finish(dock)
+    made = [thing for layer in viewer.layers for thing in (layer, layer.data)]
+    return [weakref.ref(thing) for thing in made]
+
+
+def test_layers_that_were_removed_are_let_go(make_napari_viewer, memory, qtbot):
+    viewer = make_napari_viewer(show=True)
+    dock = viewer.window.add_plugin_dock_widget("napari-scsc")[1]
+    references = use_all_of(dock, viewer, qtbot)
+    assert len(references) == 8
+    viewer.layers.clear()
+    viewer.window.remove_dock_widget(dock)
+    finish(dock)
+    del dock
+
+    def are_gone():
+        delete_what_is_to_be_deleted()
+        return all(reference() is None for reference in references)
+
+    qtbot.waitUntil(are_gone, timeout=5000)
+    assert not errors_raised()
+
+
 def test_closed_dock_that_somebody_holds_listens_to_nothing(make_dock, qtbot):
     viewer, dock = make_dock(noisy_cells(), name="mine")
     listened = callbacks_of_ours(viewer)

@@ -115,6 +115,18 @@ def test_residual_that_the_run_adds_is_switched_on(make_light_dock):
     assert "cells · residual" not in names(viewer)
 
 
+def test_residual_of_colours_is_added_to_a_view_in_three_dimensions(make_dock):
+    image = np.stack([noisy_cells()] * 3, -1).astype(np.uint8)
+    viewer, dock = make_dock(image, name="cells", show=True)
+    viewer.dims.ndisplay = 3
+    dock.quality, dock.residual = "draft", True
+    dock.denoise()
+    finish(dock)
+    assert not viewer.layers["cells · residual"].visible
+    viewer.layers.clear()
+    assert not errors_raised()
+
+
 def test_what_has_no_error_says_so(make_light_dock, monkeypatch, tmp_path):
     viewer, dock = make_light_dock(noisy_cells(), name="cells")
     labels = viewer.add_labels(squares(), name="holes")

@@ -92,7 +92,6 @@ def check_folder(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
             pass
-    except OSError as error:
-        raise UserError(
-            f"nothing can be written to this folder ({error.strerror or error})", path=folder
-        ) from error
+    except (OSError, ValueError) as error:  # the latter for a name with a null character
+        why = getattr(error, "strerror", None) or error
+        raise UserError(f"nothing can be written to this folder ({why})", path=folder) from error

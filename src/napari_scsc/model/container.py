@@ -22,6 +22,7 @@ import numpy as np
 from numpy.lib import format as npy
 
 from napari_scsc._types import Array
+from napari_scsc.checks import check_file_name
 from napari_scsc.errors import FileFormatError, PathExistsError, Remedy
 from napari_scsc.renaming import rename_exclusively
 
@@ -45,6 +46,7 @@ def write(
 
     Without ``overwrite`` nothing is replaced, whenever it appeared.
     """
+    check_file_name(path)
     target = Path(path)
     if not overwrite and os.path.lexists(target):
         raise _is_there_already(target)
@@ -84,6 +86,7 @@ def read(
     path: str | os.PathLike[str], kind: str, version: int
 ) -> tuple[dict[str, Any], dict[str, Array]]:
     """Read what ``write`` wrote, or raise FileFormatError saying what is wrong with it."""
+    check_file_name(path)
     if Path(path).exists() and not Path(path).is_file():  # opening a pipe would wait for ever
         raise FileFormatError("not a file", path=path)
     with open(path, "rb") as stream:

@@ -340,6 +340,15 @@ class Activity(cancelable_progress):
             self.update(percent - self.n)
 
 
+def _attempt(number: int, works: list[Callable[[], Any]]) -> tuple[int, Any, Exception | None]:
+    """Do the one work that is left, and leave none."""
+    work = works.pop()
+    try:
+        return number, work(), None
+    except Exception as error:  # napari would show it twice
+        return number, None, error
+
+
 class Background(QObject):
     """One small computation at a time that is too slow for the GUI; the last one asked for counts.
 
@@ -358,15 +367,8 @@ class Background(QObject):
         """Do ``work`` in a thread, and then call ``then`` with its result here."""
         self._number += 1
         self._then = then
-        number = self._number
-
-        def attempt() -> tuple[int, Any, Exception | None]:
-            try:
-                return number, work(), None
-            except Exception as error:  # napari would show it twice
-                return number, None, error
-
-        worker = create_worker(attempt)
+        # napari keeps every worker, and that its function with all that it knows: images, say.
+        worker = create_worker(_attempt, self._number, [work])
         worker.returned.connect(self._returned)
         worker.start()
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from napari_scsc.__about__ import __version__
-from napari_scsc.checks import check_choice
+from napari_scsc.checks import check_choice, check_file_name
 from napari_scsc.choices import ZARR_FORMATS
 from napari_scsc.errors import PathExistsError, Remedy, UserError, UserTypeError
 from napari_scsc.io.atomic_files import (
@@ -82,8 +82,7 @@ def _check_path(path: Any) -> None:
     """Refuse what no file can be called, before the work and not when its folder is made."""
     if not isinstance(path, str | os.PathLike) or not isinstance(os.fspath(path), str):
         raise UserTypeError(f"must be a path, but is {path!r:.80}", argument="out")
-    if "\0" in os.fspath(path):
-        raise UserError(f"has a zero byte in its name: {os.fspath(path)!r}", argument="out")
+    check_file_name(path, "out")
     for folder in Path(path).parents:
         if os.path.lexists(folder):
             if not folder.is_dir():

@@ -115,7 +115,6 @@ class MapSwitches(Section):
     def _add(self, restored: ResultLayer, name: str, values: Array, visible: bool) -> None:
         source = restored.request.source
         arguments = layers.result_arguments(source, name, {"script": restored.origin.script})
-        arguments["visible"] = visible
         if name == "residual":
             if not source.looks["rgb"]:
                 most = 3 * _of_finite(values, np.std)
@@ -129,6 +128,7 @@ class MapSwitches(Section):
                 "colormap": _COLOURS[name],
             }
         made = self._viewer.add_image(values, **arguments)
+        made.visible = visible  # from the start, napari cannot hide colours that are shown in 3-D
         if restored is self._shown:
             self._made[name] = made
         self.follow_layers()
