@@ -5,15 +5,87 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
+import secrets
+import stat
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 _AT_FDCWD, _RENAME_NOREPLACE = -100, 1  # of Linux
 _RENAME_EXCL = 4  # of macOS
 _NOT_KNOWN_HERE = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP)
 _NO_LINKS_HERE = (*_NOT_KNOWN_HERE, errno.EPERM, errno.EMLINK, errno.EXDEV, errno.EACCES)
+
+
+@contextmanager
+def whole_file(path: Path, *, is_replaced: bool) -> Iterator[BinaryIO]:
+    """A stream to a file that gets its name at the end of the ``with``, if nothing was raised.
+
+    What has the name already must not be there, unless it is to be replaced. On Linux the file has
+    no name before, so that nothing is left of it when the process is killed.
+    """
+    temporary = beside(path)
+    nameless = _open_nameless(path.parent)
+    try:
+        with open(temporary, "xb") if nameless is None else open(nameless, "w+b") as stream:
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+            if nameless is not None:
+                if _give_name(nameless, path):
+                    return
+                if not is_replaced:
+                    raise _name_is_taken(path)
+                _give_name(nameless, temporary)
+        if not is_replaced:
+            rename_exclusively(temporary, path)
+            return
+        if path.exists():
+            os.chmod(temporary, stat.S_IMODE(path.stat().st_mode))
+        os.replace(temporary, path)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(temporary)
+        raise
+
+
+def beside(path: Path) -> Path:
+    """A temporary name for what will have that name."""
+    return path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+
+
+def _open_nameless(folder: Path) -> int | None:
+    """A file in a folder that has no name there; None where there is no such thing."""
+    if not hasattr(os, "O_TMPFILE"):
+        return None
+    try:
+        found = os.open(folder, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o666)
+    except OSError:  # if it is the folder, a file with a name will say so
+        return None
+    if os.path.lexists(_link_to(found)):
+        return found
+    os.close(found)
+    return None
+
+
+def _link_to(descriptor: int) -> str:
+    return f"/proc/self/fd/{descriptor}"
+
+
+def _give_name(nameless: int, path: Path) -> bool:
+    """Let a file without a name have one; False if something has it already."""
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        # Only with a folder does Python follow the link, as it must here.
+        os.link(_link_to(nameless), path.name, dst_dir_fd=folder, follow_symlinks=True)
+    except FileExistsError:
+        return False
+    finally:
+        os.close(folder)
+    return True
 
 
 def rename_exclusively(source: Path, target: Path) -> None:

@@ -110,6 +110,28 @@ def test_original_is_seen_whatever_results_there_are(make_light_dock):
     assert {layer.name: layer.visible for layer in viewer.layers} == before
 
 
+def test_wipe_that_is_on_goes_over_to_a_preview(make_dock, qtbot):
+    viewer, dock = make_dock(noisy_cells(), name="mine", show=True)
+    dock.quality = "draft"
+    dock.denoise()
+    finish(dock)
+    compare, live = dock.compare_section, dock.preview_switch.live
+    compare.wipe_switch.click()
+    compare.wipe.position = 0.3
+    dock.preview = True
+    qtbot.waitUntil(lambda: live.layer is not None and not live.running)
+    assert compare.wipe_switch.isChecked()
+    assert compare.wipe.is_on
+    assert compare.wipe._result is live.layer
+    assert compare.wipe.position == pytest.approx(0.3, abs=0.05)
+    dock.preview = False
+    finish(dock)
+    assert not compare.wipe_switch.isChecked()  # what it compared with is gone
+    assert not compare.wipe.is_on
+    assert not [layer for layer in viewer.layers if "wipe" in layer.name]
+    assert not errors_raised()
+
+
 def test_result_takes_the_place_of_its_preview(make_light_dock):
     viewer, dock = make_light_dock(noisy_cells(), name="cells")
     dock.preview = True

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -54,6 +56,44 @@ def test_rename_never_replaces(system, tmp_path):
         assert os.listdir(tmp_path) == ["name"]
         if target.is_dir():
             target.rmdir()
+
+
+@pytest.mark.parametrize("has_nameless", [True, False])
+def test_file_is_there_whole_or_not_at_all(system, has_nameless, tmp_path, monkeypatch):
+    if not has_nameless:
+        monkeypatch.setattr(renaming, "_open_nameless", lambda _: None)
+    path = tmp_path / "name"
+
+    def write(text, is_replaced, error=None):
+        with renaming.whole_file(path, is_replaced=is_replaced) as stream:
+            stream.write(text)
+            if error:
+                raise error
+
+    with pytest.raises(KeyboardInterrupt):
+        write(b"half", False, KeyboardInterrupt)
+    assert os.listdir(tmp_path) == []
+    write(b"first", False)
+    with pytest.raises(FileExistsError):
+        write(b"second", False)
+    with pytest.raises(KeyboardInterrupt):
+        write(b"half", True, KeyboardInterrupt)
+    assert path.read_bytes() == b"first"
+    write(b"second", True)
+    assert path.read_bytes() == b"second"
+    assert os.listdir(tmp_path) == ["name"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="files without a name")
+def test_killed_process_leaves_nothing_of_a_file(tmp_path):
+    program = (
+        "import os, signal, sys; from pathlib import Path; from napari_scsc import renaming\n"
+        "with renaming.whole_file(Path(sys.argv[1]), is_replaced=True) as stream:\n"
+        "    stream.write(bytes(1 << 20)); stream.flush(); os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program, tmp_path / "name"], check=False)
+    assert done.returncode < 0
+    assert os.listdir(tmp_path) == []
 
 
 @pytest.mark.parametrize("suffix", [".npy", ".tif", ".zarr"])

@@ -6,7 +6,6 @@ import contextlib
 import errno
 import json
 import os
-import secrets
 import shutil
 import sys
 from collections.abc import Iterator
@@ -14,25 +13,21 @@ from pathlib import Path
 from typing import Any
 
 from napari_scsc.errors import FileFormatError, UserError
-from napari_scsc.renaming import rename_exclusively
+from napari_scsc.renaming import beside, rename_exclusively, whole_file
 
 WAIT_OR_STOP = "wait for it, or stop it"
 
 
 @contextlib.contextmanager
-def made_beside(path: Path, is_replaced: bool = False) -> Iterator[Path]:
+def made_beside(path: Path) -> Iterator[Path]:
     """A temporary path for a file or folder, which gets its name at the end of the ``with``.
 
-    When something is raised, nothing is left of it. What has the name already must not be there,
-    unless it is to be replaced.
+    When something is raised, nothing is left of it. What has the name already must not be there.
     """
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    temporary = beside(path)
     try:
         yield temporary
-        if is_replaced:
-            os.replace(temporary, path)
-        else:
-            rename_exclusively(temporary, path)
+        rename_exclusively(temporary, path)
     except BaseException:
         if temporary.is_dir():
             shutil.rmtree(temporary, ignore_errors=True)
@@ -44,8 +39,8 @@ def made_beside(path: Path, is_replaced: bool = False) -> Iterator[Path]:
 
 def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
     """Write a file; it is there whole, or not at all."""
-    with made_beside(Path(path), is_replaced=True) as temporary:
-        temporary.write_bytes(data)
+    with whole_file(Path(path), is_replaced=True) as stream:
+        stream.write(data)
 
 
 def write_json(path: Path, value: Any) -> None:

@@ -10,8 +10,6 @@ import contextlib
 import json
 import math
 import os
-import secrets
-import stat
 import zipfile
 from collections.abc import Iterator, Mapping
 from io import BytesIO
@@ -24,7 +22,7 @@ from numpy.lib import format as npy
 from napari_scsc._types import Array
 from napari_scsc.checks import check_file_name
 from napari_scsc.errors import FileFormatError, PathExistsError, Remedy
-from napari_scsc.renaming import rename_exclusively
+from napari_scsc.renaming import whole_file
 
 _HEADER = "header.json"
 _MAX_HEADER_BYTES = 1 << 20
@@ -51,31 +49,18 @@ def write(
     if not overwrite and os.path.lexists(target):
         raise _is_there_already(target)
     lines = json.dumps({"kind": kind, "version": version, **header}, indent=1, allow_nan=False)
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
     try:
-        with open(temporary, "xb") as stream:
-            with zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as archive:
-                archive.writestr(_HEADER, lines)
-                for name, array in arrays.items():
-                    with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
-                        little = array.astype(array.dtype.newbyteorder("<"), copy=False)
-                        npy.write_array(member, little, version=(1, 0), allow_pickle=False)
-            stream.flush()
-            os.fsync(stream.fileno())
-        if not overwrite:
-            rename_exclusively(temporary, target)
-            return
-        if target.exists():
-            os.chmod(temporary, stat.S_IMODE(target.stat().st_mode))
-        os.replace(temporary, target)
+        with (
+            whole_file(target, is_replaced=overwrite) as stream,
+            zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as archive,
+        ):
+            archive.writestr(_HEADER, lines)
+            for name, array in arrays.items():
+                with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                    little = array.astype(array.dtype.newbyteorder("<"), copy=False)
+                    npy.write_array(member, little, version=(1, 0), allow_pickle=False)
     except FileExistsError:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
         raise _is_there_already(target) from None
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
-        raise
 
 
 def _is_there_already(path: Path) -> PathExistsError:

@@ -307,6 +307,8 @@ def _broke_off(folder: Path) -> PathExistsError:
 def clear_finished(result: Path) -> None:
     """Remove the folder of a run that was killed when its result had just got its name."""
     folder = partial_of(result)
+    with suppress(OSError):
+        folder.rmdir()  # if nothing is left in it but to go itself
     if _was_published(folder, "", result) and not is_locked(_lock_file(folder)):
         _remove_run(folder)
 

@@ -101,7 +101,7 @@ class CompareSection(Section):
             self._preview = preview
             self._show_what_there_is()
             if self.wipe.is_on:
-                self._switch_wipe(True)
+                self._pair_wipe()
 
     def reset_choices(self) -> None:
         """Read the layers that may be references again."""
@@ -162,9 +162,12 @@ class CompareSection(Section):
         self.wipe.close()
 
     def _switch_wipe(self, is_on: bool) -> None:
-        if is_on:
-            self.wipe.set_pair(*(self._pair() or (None, None)))
+        if is_on and not self.wipe.is_on:
+            self._pair_wipe()
         self.wipe.switch(is_on)
+
+    def _pair_wipe(self) -> None:
+        self.wipe.set_pair(*(self._pair() or (None, None)))
 
     def _pair(self) -> tuple[Image, Image] | None:
         """The layers before and after: of the preview if there is one, else of the result."""
