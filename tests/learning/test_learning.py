@@ -202,7 +202,7 @@ def test_memory_does_not_grow_with_the_image():
 
     peak(512)  # what is loaded and compiled once
     small, large = peak(640), peak(1536)
-    assert large < 1.5 * small  # threads that meet or do not make a tenth; the image is six times it
+    assert large < 1.5 * small  # threads that meet, or not, make a tenth; the images differ by 6
 
 
 @pytest.mark.parametrize("chunk", [64, 300])
