@@ -6,6 +6,7 @@ import ctypes
 import errno
 import os
 import secrets
+import shutil
 import stat
 import sys
 from collections.abc import Iterator
@@ -37,9 +38,10 @@ def whole_file(path: Path, *, is_replaced: bool) -> Iterator[BinaryIO]:
             if nameless is not None:
                 if _give_name(nameless, path):
                     return
-                if not is_replaced:
-                    raise _name_is_taken(path)
-                _give_name(nameless, temporary)
+                if not _give_name(nameless, temporary):
+                    stream.seek(0)
+                    with open(temporary, "xb") as copy:
+                        shutil.copyfileobj(stream, copy)
         if not is_replaced:
             rename_exclusively(temporary, path)
             return
@@ -76,12 +78,12 @@ def _link_to(descriptor: int) -> str:
 
 
 def _give_name(nameless: int, path: Path) -> bool:
-    """Let a file without a name have one; False if something has it already."""
+    """Let a file without a name have one; False if something has it, or there are no links."""
     folder = os.open(path.parent, os.O_RDONLY)
     try:
         # Only with a folder does Python follow the link, as it must here.
         os.link(_link_to(nameless), path.name, dst_dir_fd=folder, follow_symlinks=True)
-    except FileExistsError:
+    except OSError:
         return False
     finally:
         os.close(folder)

@@ -58,10 +58,10 @@ def test_rename_never_replaces(system, tmp_path):
             target.rmdir()
 
 
-@pytest.mark.parametrize("has_nameless", [True, False])
-def test_file_is_there_whole_or_not_at_all(system, has_nameless, tmp_path, monkeypatch):
-    if not has_nameless:
-        monkeypatch.setattr(renaming, "_open_nameless", lambda _: None)
+@pytest.mark.parametrize("missing", [None, "_open_nameless", "_give_name"])
+def test_file_is_there_whole_or_not_at_all(system, missing, tmp_path, monkeypatch):
+    if missing is not None:
+        monkeypatch.setattr(renaming, missing, lambda *_: None)
     path = tmp_path / "name"
 
     def write(text, is_replaced, error=None):
