@@ -38,6 +38,9 @@ def main() -> int:
     import dask
     from distributed import Client, LocalCluster
 
+    from napari_scsc.run.executors import ClusterExecutor
+
+    ClusterExecutor._MAX_LOOKS_AT_NONE = 4  # both may be killed for good; no need to wait long
     folder = Path(tempfile.mkdtemp(prefix="workers-"))
     failures, counts = 0, Counter[str]()
     with (
@@ -127,9 +130,17 @@ class Rounds:
             over.set()
             thread.join()
             shutil.rmtree(out, ignore_errors=True)
-            with suppress(Exception):
-                self.client.wait_for_workers(2, timeout=60)
+            self._replace_workers()
         return f"{how}, {len(killed)} lost"
+
+    def _replace_workers(self) -> None:
+        """Have two workers again; one that was killed as it began is not begun again by itself."""
+        try:
+            self.client.wait_for_workers(2, timeout=15)
+        except TimeoutError:
+            self.client.cluster.scale(0)
+            self.client.cluster.scale(2)
+            self.client.wait_for_workers(2, timeout=60)
 
 
 if __name__ == "__main__":

@@ -365,6 +365,22 @@ def test_run_is_cancelled_though_the_scheduler_does_not_answer(head, volume, ban
     assert isinstance(error, Cancelled)
 
 
+def test_cluster_without_workers_ends_a_run_that_can_be_resumed(
+    volume, bank, expected, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(ClusterExecutor, "_SECONDS_BETWEEN_LOOKS", 0.5)
+    monkeypatch.setattr(ClusterExecutor, "_MAX_LOOKS_AT_NONE", 4)
+    out, folder = tmp_path / "a.zarr", tmp_path / "a.zarr.partial"
+    with two_processes() as client:
+        thread = after(lambda: recorded(folder, "blocks"), lambda: client.cluster.scale(0))
+        error = error_of(denoise, Stored(volume, seconds=1), bank=bank, out=out, **OPTIONS)
+        thread.join()
+    assert isinstance(error, RunInterrupted)
+    assert "all workers of the cluster are gone" in str(error)
+    result = denoise(volume, bank=bank, out=out, resume=True, **OPTIONS)
+    np.testing.assert_array_equal(np.asarray(result), expected)
+
+
 # --- memory -------------------------------------------------------------------------------------
 
 

@@ -48,9 +48,11 @@ class ClusterExecutor:
     _SECONDS_BETWEEN_CHECKS = 0.2  # of the cancellation
     _SECONDS_BETWEEN_LOOKS = 5.0  # at the workers
     _MAX_LOOKS_AT_PAUSED = 3  # that find all workers paused, before nobody waits any longer
+    _MAX_LOOKS_AT_NONE = 120  # the same, where there were workers, and are none any more
 
     def __init__(self, client: Any) -> None:
         self.client = client
+        self._had_workers = False
         self._lock = threading.Lock()
         self._is_checked = False
 
@@ -121,7 +123,7 @@ class ClusterExecutor:
         """
         coming, stuck = (
             self._start_coroutine(coroutine),
-            self._start_coroutine(self._wait_until_stuck),
+            self._start_coroutine(self._find_why_stuck),
         )
         try:
             while True:
@@ -133,9 +135,7 @@ class ClusterExecutor:
                 if self.client.status != "running":
                     raise ClusterFailed(_CONNECTION_LOST)
                 if stuck.done() and not stuck.cancelled() and not stuck.exception():
-                    raise ClusterOutOfMemory(
-                        "all workers of the cluster have paused for want of memory"
-                    )
+                    raise stuck.result()
         finally:
             stuck.cancel()
 
@@ -146,20 +146,32 @@ class ClusterExecutor:
             raise ClusterFailed(_CONNECTION_LOST)
         return asyncio.run_coroutine_threadsafe(coroutine(), loop)
 
-    async def _wait_until_stuck(self) -> None:
-        """Return when every worker has paused, with nothing to finish that could end it.
+    async def _find_why_stuck(self) -> ClusterFailed:
+        """Return when nothing goes on any more.
 
-        A worker above four fifths of its memory begins nothing, but is not killed either.
+        A worker above four fifths of its memory begins nothing, but is not killed either: every one
+        has paused, with nothing to finish that could end it. Or all are gone for long; for its
+        first one a cluster may have to wait for hours.
         """
-        times = 0
-        while times < self._MAX_LOOKS_AT_PAUSED:
+        n_paused, n_none = 0, 0
+        while True:
             await asyncio.sleep(self._SECONDS_BETWEEN_LOOKS)
             workers = (await self.client.scheduler.identity())["workers"].values()
+            self._had_workers = self._had_workers or bool(workers)
             paused = [
                 w["status"] == "paused" and not w["metrics"].get("task_counts", {}).get("executing")
                 for w in workers
             ]
-            times = times + 1 if paused and all(paused) else 0
+            n_paused = n_paused + 1 if paused and all(paused) else 0
+            n_none = n_none + 1 if self._had_workers and not workers else 0
+            if n_paused >= self._MAX_LOOKS_AT_PAUSED:
+                text = "all workers of the cluster have paused for want of memory"
+                return ClusterOutOfMemory(text)
+            if n_none >= self._MAX_LOOKS_AT_NONE:
+                minutes = n_none * self._SECONDS_BETWEEN_LOOKS / 60
+                return ClusterFailed(
+                    f"all workers of the cluster are gone, and none came for {minutes:.0f} minutes"
+                )
 
     @contextmanager
     def _explaining_failures(self) -> Iterator[None]:
