@@ -44,6 +44,7 @@ def main() -> int:
     folder = Path(tempfile.mkdtemp(prefix="workers-"))
     failures, counts = 0, Counter[str]()
     with (
+        suppress(KeyError),  # of a cluster that closes, and knows no more of workers it has lost
         dask.config.set({"distributed.scheduler.allowed-failures": 20}),
         LocalCluster(
             n_workers=2,
