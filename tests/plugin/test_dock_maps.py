@@ -6,6 +6,7 @@ import csv
 
 import numpy as np
 import pytest
+import xarray
 from dock_tools import errors_raised, finish, noisy_cells, quietly, set_preferences
 from qtpy.QtWidgets import QFileDialog
 
@@ -69,6 +70,19 @@ def test_residual_of_values_of_any_size_is_shown(make_dock):
     low, high = viewer.layers["cells · residual"].contrast_limits
     assert np.isfinite([low, high]).all()
     assert -low == high > 0
+    assert not errors_raised()
+
+
+def test_maps_of_a_labelled_stack_are_shown(make_light_dock):
+    stack = np.stack([noisy_cells()] * 4).astype(np.float32)
+    viewer, dock = make_light_dock(xarray.DataArray(stack, dims=("z", "y", "x")), name="cells")
+    dock.quality = "draft"
+    dock.denoise()
+    finish(dock)
+    for name in ("residual", "error", "support"):
+        dock.compare_section.maps.switches[name].click()
+        finish(dock)
+        assert f"cells · {name}" in names(viewer)
     assert not errors_raised()
 
 

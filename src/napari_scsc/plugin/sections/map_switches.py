@@ -136,7 +136,8 @@ class MapSwitches(Section):
 
 def _of_finite(values: Array, measure: Callable[[Array], Any]) -> float:
     """A measure of the values that are finite, for limits of contrast: 1 where it would be 0."""
-    finite = np.asarray(values[np.isfinite(values)], np.float64)
+    found = np.asarray(values, np.float64)
+    finite = found[np.isfinite(found)]
     return (float(measure(finite)) if finite.size else 0.0) or 1.0
 
 
