@@ -373,6 +373,8 @@ class Monkey:
         self.forget_grids()
         self.open_dock()
         notification_manager.records.clear()
+        for name in ("last_type", "last_value", "last_traceback"):
+            vars(sys).pop(name, None)  # Python keeps the last error, and all that its frames know
         for widget in QApplication.topLevelWidgets() + QApplication.allWidgets():
             if type(widget).__name__ == "NapariQtNotification":
                 widget.close()
