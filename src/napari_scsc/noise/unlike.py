@@ -154,10 +154,9 @@ def _find_frame_levels(source: ImageSamples, index: tuple[int, ...], pooled: Noi
         return [rough_level(v, k) for v, k in zip(*read(frame), strict=True)]
 
     frames, rough = _look_at_frames(source.shift[0], _max_rough(source), look_at)
-    middle = np.median(rough, axis=0)
-    if not (np.isfinite(rough).all() and (middle > 0).any()):
+    if not np.isfinite(rough).all():
         return None
-    rough = _relative_to(middle, rough)
+    rough = _relative(rough)
     if rough.max() < _MIN_UNLIKE_RATIO * rough.min():
         return None
     numbers = classes_of(rough)
@@ -194,8 +193,7 @@ def _look_at_frames(
         seen |= {frame: look_at(frame) for frame in chosen}
         frames = sorted(seen)
         rough = np.array([seen[frame] for frame in frames])
-        relative = _relative_to(np.median(rough, axis=0), rough)
-        steps = itertools.pairwise(zip(frames, relative, strict=True))
+        steps = itertools.pairwise(zip(frames, _relative(rough), strict=True))
         chosen = [
             (a + b) // 2
             for (a, before), (b, after) in steps
@@ -204,8 +202,9 @@ def _look_at_frames(
     return frames, rough
 
 
-def _relative_to(middle: Array, rough: Array) -> Array:
+def _relative(rough: Array) -> Array:
     """Levels (frames,) of all joint values together, beside those of a frame in the middle."""
+    middle = np.median(rough, axis=0)
     if not (middle > 0).any():
         return np.ones(len(rough))
     return np.asarray((rough[:, middle > 0] / middle[middle > 0]).mean(axis=1))
