@@ -34,7 +34,6 @@ def whole_file(path: Path, *, is_replaced: bool) -> Iterator[BinaryIO]:
         with open(temporary, "xb") if nameless is None else open(nameless, "w+b") as stream:
             yield stream
             stream.flush()
-            os.fsync(stream.fileno())
             if nameless is not None:
                 if _give_name(nameless, path):
                     return

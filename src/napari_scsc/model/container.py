@@ -50,15 +50,15 @@ def write(
         raise _is_there_already(target)
     lines = json.dumps({"kind": kind, "version": version, **header}, indent=1, allow_nan=False)
     try:
-        with (
-            whole_file(target, is_replaced=overwrite) as stream,
-            zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as archive,
-        ):
-            archive.writestr(_HEADER, lines)
-            for name, array in arrays.items():
-                with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
-                    little = array.astype(array.dtype.newbyteorder("<"), copy=False)
-                    npy.write_array(member, little, version=(1, 0), allow_pickle=False)
+        with whole_file(target, is_replaced=overwrite) as stream:
+            with zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as archive:
+                archive.writestr(_HEADER, lines)
+                for name, array in arrays.items():
+                    with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                        little = array.astype(array.dtype.newbyteorder("<"), copy=False)
+                        npy.write_array(member, little, version=(1, 0), allow_pickle=False)
+            stream.flush()
+            os.fsync(stream.fileno())
     except FileExistsError:
         raise _is_there_already(target) from None
 
